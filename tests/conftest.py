@@ -73,3 +73,16 @@ def pytest_runtest_call(item):
     finally:
         sys.settrace(tracers[0])
         threading.settrace(tracers[1])
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.browsing import CHROMIUM, QUIET
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
+        yield chromium
+        chromium.close()

@@ -114,6 +114,7 @@ CASES = [("file", name) for name in SAME]
 CASES += [("module", name) for name in ("arguments", "error", "exit")]
 
 
+@pytest.mark.sweep(one_in=3)
 @pytest.mark.parametrize(("how", "name"), CASES)
 def test_it_is_as_python(name, how, tmp_path):
     """What is printed, to both streams, and the exit status."""

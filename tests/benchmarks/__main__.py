@@ -1,8 +1,8 @@
 """Benchmarks: `./run bench` runs all, `./run bench eager` one, `--threads 2` with two threads.
 
 Each is a module beside this file with a function `run(threads, arguments)`; the first line of its
-docstring says what it measures. `steps`, `collectives`, `products`, `memory`, `sharding`,
-`planner`, `inference` and `eager_operators` have options of their own:
+docstring says what it measures. `steps`, `against`, `collectives`, `products`, `memory`,
+`sharding`, `planner`, `inference` and `eager_operators` have options of their own:
 `./run bench steps --help`.
 """
 
@@ -28,6 +28,7 @@ def main() -> None:
         parser.error(f"there is no benchmark {name!r}; there are {', '.join(NAMES)}")
     if rest and options.names not in (
         ["steps"],
+        ["against"],
         ["collectives"],
         ["products"],
         ["memory"],

@@ -47,17 +47,19 @@ def processors(threads: int) -> set[int] | None:
 
 
 class Worker:
-    """A process that is asked; see `worker.py` for what. It is stopped unless it is asked."""
+    """A process that is asked; see `worker.py` for what. It is stopped unless it is asked. It
+    measures the code in `tree`.
+    """
 
-    def __init__(self, name: str, workload: str, threads: int):
+    def __init__(self, name: str, workload: str, threads: int, tree: Path = ROOT):
         self.name, self.pinned = name, processors(threads)
         self.files = tempfile.TemporaryDirectory(prefix="bench-")
         self.log = Path(self.files.name, "log")
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "tests.benchmarks.worker", name, workload, str(threads)],
-                cwd=ROOT,
-                env=environment(threads, self.files.name),
+                cwd=tree,
+                env={**environment(threads, self.files.name), "PYTHONPATH": str(tree)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from tests.benchmarks import floor, frameworks, models, steps, tables
+from tests.benchmarks import against, floor, frameworks, models, steps, tables
 from tests.benchmarks.fleet import ROOT, Failed, Worker
 from tests.benchmarks.workloads import WORKLOADS
 
@@ -33,6 +33,17 @@ def test_the_tiny_mlp_in_our_own_modes(tmp_path, capsys):
     shown = capsys.readouterr().out
     for table in ("A step, medians", "Targets", "Time to first step", "Memory", "The floor"):
         assert table in shown
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)  # two processes that compile
+def test_a_commit_beside_this_tree(capsys):
+    against.run(1, ["--only", "tiny", "--rounds", "2", "--seconds", "0.001"])
+    *_, row, _ = capsys.readouterr().out.splitlines()
+    title, before, now, by, *_, losses = [cell.strip() for cell in row.split("│")[1:-1]]
+    assert (title, losses) == ("tiny", "same")
+    assert before[-1] == now[-1] == "s"
+    assert float(by) > 0
 
 
 def test_what_a_convolution_must_compute():

@@ -71,9 +71,14 @@ def execute(path: Path, timeout: int = 300, exercises: str = "") -> nbformat.Not
         if cell.source.startswith("%exercise "):
             cell.outputs = []  # the task, which stands in the solution alone
     for output in (output for cell in notebook.cells for output in cell.get("outputs", [])):
-        if "image/svg+xml" in output.get("data", {}):
+        if "image/svg+xml" in output.get("data", {}) and not moves(output):
             output.data.pop("text/html", None)  # code hosts prefer it, and cannot show it
     return notebook
+
+
+def moves(output) -> bool:
+    """Whether an output is a picture that the reader moves, which only its HTML has whole."""
+    return "<iframe" in output.get("data", {}).get("text/html", "")
 
 
 def as_text(output) -> str:
@@ -83,7 +88,9 @@ def as_text(output) -> str:
     elif output.output_type == "error":
         text = f"[error] {output.ename}: {output.evalue}"
     else:  # a picture is compared by its being there; its DOT is text/plain
-        parts = {k: v if k.startswith("text/") else "(picture)" for k, v in output.data.items()}
+        pictures = {"text/html"} if moves(output) else set()
+        pictures |= {kind for kind in output.data if not kind.startswith("text/")}
+        parts = {k: "(picture)" if k in pictures else v for k, v in output.data.items()}
         text = "\n".join(f"[{kind}]\n{body}" for kind, body in sorted(parts.items()))
     for pattern, name in VOLATILE:
         text = pattern.sub(name, text)

@@ -14,21 +14,13 @@ import nbformat
 import pytest
 
 from minipaddle import viz
+from minipaddle.distributed.simulator import ring
 from minipaddle.learn.exercise import load, names
+from minipaddle.viz.explore import Explorer
 from tests.book.chapters import BOOK, FEW, WORKSPACE
+from tests.browsing import IN_A_BROWSER
+from tests.viz.explore.facts_of_net import NetFacts
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 SETTINGS = {
     "notebook-extension/tracker": '{"windowingMode": "none"}',
     "apputils-extension/notification": '{"fetchNews": "false", "checkForUpdates": false}',
@@ -48,6 +40,8 @@ CLEAR = """() => {
     if (cell.type === 'code') { cell.executionCount = null; cell.outputs.clear(); }
 }"""
 
+CHANGE_THEME = "theme => jupyterapp.commands.execute('apputils:change-theme', {theme})"
+SCHEME = "scheme => document.documentElement.style.colorScheme === scheme"
 SOURCES = """() => [...jupyterapp.shell.currentWidget.content.model.cells]
   .map(c => c.sharedModel.getSource())"""
 TASKS = ".jp-OutputArea-output[data-mime-type='text/markdown'] h3"
@@ -55,13 +49,9 @@ GRAPHS = ".jp-OutputArea-output object[type='image/svg+xml']"
 TIPS = "() => document.querySelectorAll('svg a').length"  # Graphviz writes a tooltip as a link's
 
 pytestmark = [
-    pytest.mark.browser,
+    *IN_A_BROWSER,
     pytest.mark.slow,
     pytest.mark.timeout(300),
-    pytest.mark.skipif(
-        CHROMIUM is None and not os.environ.get("CI"),
-        reason="no Chromium on this machine: install the package chromium to run this",
-    ),
 ]
 
 
@@ -108,17 +98,6 @@ def wait_for(address: str, server, log: Path) -> None:
     raise AssertionError(f"JupyterLab did not answer in 30 s\n{log.read_text()}")
 
 
-@pytest.fixture(scope="module")
-def browser():
-    """A headless Chromium."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield chromium
-        chromium.close()
-
-
 @pytest.mark.parametrize("name", [path.name for path in FEW])
 def test_reader_runs_the_chapter(lab, browser, name):
     address, *_ = lab
@@ -155,15 +134,12 @@ def test_reader_runs_the_chapter(lab, browser, name):
     page.close()
 
 
-def write_notebook(path, trusted: bool, environment) -> None:
-    """A notebook whose output is a graph wider than the page."""
-    g = viz.Graph()
-    g.attr(rankdir="LR", nodesep="2")
-    for k in range(20):
-        g.node(f"n{k}", f"{path.stem}: a long name {k}", tooltip="a tip")
-        g.edge(f"n{k}", f"n{k + 1}")
-    bundle = g._repr_mimebundle_()
-    bundle.pop("image/png")  # bytes, which a kernel would encode
+def open_notebook(lab, browser, name: str, picture, trusted: bool):
+    """A notebook whose output is a picture: (page, output)."""
+    address, work, environment = lab
+    path = work / f"{name}_{trusted}.ipynb"
+    bundle = picture._repr_mimebundle_()
+    bundle.pop("image/png", None)  # bytes, which a kernel would encode
     output = nbformat.v4.new_output("display_data", data=bundle)
     cell = nbformat.v4.new_code_cell("g", outputs=[output], execution_count=1)
     kernel = {"name": "python3", "display_name": "Python 3"}
@@ -172,18 +148,24 @@ def write_notebook(path, trusted: bool, environment) -> None:
     if trusted:
         command = [sys.executable, "-m", "jupyter", "trust", str(path)]
         subprocess.run(command, env=environment, check=True, capture_output=True)
-
-
-@pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "not trusted"])
-def test_a_wide_graph_fits_the_page(lab, browser, trusted):
-    """Trusted, it has tooltips and opens large; else it is the picture, which has neither."""
-    address, work, environment = lab
-    path = work / f"wide_{trusted}.ipynb"
-    write_notebook(path, trusted, environment)
     page = browser.new_page(viewport={"width": 1400, "height": 1600})
     page.goto(f"{address}/lab/tree/{path.name}?reset")
     page.wait_for_function(READY, timeout=60_000)
-    output = page.locator(".jp-OutputArea-output").first
+    return page, page.locator(".jp-OutputArea-output").first
+
+
+TRUST = pytest.mark.parametrize("trusted", [True, False], ids=["trusted", "not trusted"])
+
+
+@TRUST
+def test_a_wide_graph_fits_the_page(lab, browser, trusted):
+    """Trusted, it has tooltips and opens large; else it is the picture, which has neither."""
+    g = viz.Graph()
+    g.attr(rankdir="LR", nodesep="2")
+    for k in range(20):
+        g.node(f"n{k}", f"wide {trusted}: a long name {k}", tooltip="a tip")
+        g.edge(f"n{k}", f"n{k + 1}")
+    page, output = open_notebook(lab, browser, "wide", g, trusted)
     picture = output.locator("object" if trusted else "img").first
     room = output.bounding_box()["width"]
     assert 0.9 * room < picture.bounding_box()["width"] <= room
@@ -192,4 +174,62 @@ def test_a_wide_graph_fits_the_page(lab, browser, trusted):
         assert any(frame.evaluate(TIPS) for frame in page.frames[1:])
         output.get_by_role("button").click()
         assert picture.bounding_box()["width"] > 2 * room
+    page.close()
+
+
+@TRUST
+def test_a_picture_moves_where_it_is_trusted(lab, browser, trusted):
+    """Not trusted, it is the first one."""
+    shown = viz.movable(lambda ranks: viz.collective(ring(ranks)), ranks=[2, 3, 4])
+    page, output = open_notebook(lab, browser, "moves", shown, trusted)
+    output.locator("iframe" if trusted else "img").wait_for()
+    if trusted:
+        frame = page.frames[1]
+        frame.get_by_role("slider").focus()
+        page.keyboard.press("ArrowRight")
+        assert "round 4  | 333 | 333 | 333" in frame.locator("figcaption").inner_text()
+        box, high = output.locator("iframe").bounding_box(), "document.body.offsetHeight"
+        assert box["height"] == frame.evaluate(high)
+    assert output.locator("iframe").count() == trusted
+    assert output.locator("img").count() == (not trusted)
+    if where := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=f"{where}/moves-{trusted}.png")
+    page.close()
+
+
+STILL = '<svg width="90pt" height="30pt" xmlns="http://www.w3.org/2000/svg"></svg>'
+
+
+@pytest.mark.parametrize("name", ["explorer", "movable"])
+def test_a_frame_is_as_dark_as_the_lab(lab, browser, name):
+    if name == "explorer":
+        shown = Explorer(NetFacts().json(), STILL)
+    else:
+        shown = viz.movable(lambda ranks: viz.collective(ring(ranks)), ranks=[2, 3, 4])
+    page, output = open_notebook(lab, browser, f"dark-{name}", shown, trusted=True)
+    output.locator("iframe").wait_for()
+    for theme, scheme in (("JupyterLab Dark", "dark"), ("JupyterLab Light", "light")):
+        page.evaluate(CHANGE_THEME, theme)
+        page.frames[1].wait_for_function(SCHEME, arg=scheme)
+        if where := os.environ.get("SCREENSHOTS"):
+            page.screenshot(path=f"{where}/{name}-{scheme}.png")
+    page.close()
+
+
+@TRUST
+def test_an_explorer_is_alive_or_a_picture(lab, browser, trusted):
+    """Trusted, it is the page in a frame; else the still picture alone."""
+    facts = NetFacts().json() | {"title": f"explorer {trusted}"}
+    page, output = open_notebook(lab, browser, "explorer", Explorer(facts, STILL), trusted)
+    output.locator("iframe" if trusted else "img").wait_for()
+    if trusted:
+        frame = output.frame_locator("iframe")
+        frame.locator("#py b", has_text="self.stem(x)").click()
+        assert "2 records here" in frame.locator("#said").inner_text()
+    else:
+        assert output.locator("img").bounding_box()["width"] == 120
+    assert output.locator("iframe").count() == trusted
+    assert output.locator("img").count() == (not trusted)
+    if where := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=f"{where}/explorer-{trusted}.png")
     page.close()

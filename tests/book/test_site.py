@@ -1,17 +1,10 @@
 """The book as static pages, in a real browser that reaches no other host."""
 
-import functools
 import html
-import http.server
-import os
 import re
-import subprocess
-import sys
-import threading
 import tomllib
 from importlib.util import find_spec
 from itertools import product
-from pathlib import Path
 
 import pytest
 
@@ -21,16 +14,17 @@ from minipaddle.learn.exercise import load, names
 from minipaddle.learn.stub import task_of
 from minipaddle.learn.task import ExerciseTask
 from tests.book.chapters import BOOK, CHAPTERS
-from tests.book.test_browser import CHROMIUM, QUIET
+from tests.book.site import build, go, shoot
+from tests.browsing import IN_A_BROWSER
 from tests.export.strokes import DIGITS, SAID, draw
 
 pytest.importorskip("myst_nb", reason="the extra `site` is not installed")
 
-BUILDER = BOOK / "site/build.py"
 GLOSSARY = tomllib.loads((BOOK / "site/glossary.toml").read_text("utf-8"))
 NAMES = [path.stem for path in CHAPTERS]
-OTHERS = ["index", "exercises", "operators/index", "operators/engine-ops-special", "terms", "names"]
-RENDERED = "() => !window.MathJax || MathJax.startup.promise.then(() => true)"
+CAN_DRAW = find_spec("ziglang") is not None
+OTHERS = ["index", "exercises", "operators/index", "operators/engine-ops-special", "terms", "names",
+          *["digits"] * CAN_DRAW]  # fmt: skip
 OVERFLOWING = """() => {
   const boxed = e => { while (e = e.parentElement)
     if (getComputedStyle(e).overflowX !== 'visible') return true; };
@@ -49,99 +43,7 @@ FAINT = """() => {
     .map(e => getComputedStyle(e).stroke).filter(ink => contrast(ink) < 3);
 }"""
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-IN_A_BROWSER = [
-    pytest.mark.browser,
-    pytest.mark.skipif(
-        CHROMIUM is None and not os.environ.get("CI"),
-        reason="no Chromium on this machine: install the package chromium to run this",
-    ),
-]
-
-
-def build(*args):
-    path = os.pathsep.join(filter(None, [str(BOOK.parent), os.environ.get("PYTHONPATH")]))
-    environment = os.environ | {"PYTHONPATH": path, "PYTHONIOENCODING": "utf-8"}
-    command = [sys.executable, str(BUILDER), "--no-open", *args]
-    options = {"env": environment, "capture_output": True, "encoding": "utf-8", "timeout": 200}
-    return subprocess.run(command, **options)
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """The folder of the pages, built with warnings as errors."""
-    folder = tmp_path_factory.mktemp("site") / "pages"
-    done = build("--strict", "--to", str(folder))
-    assert done.returncode == 0, done.stderr
-    assert str(folder / "index.html") in done.stdout
-    return folder
-
-
-@pytest.fixture(scope="module")
-def address(site):
-    """The pages, served on this machine."""
-
-    class Silent(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args):
-            pass
-
-    handler = functools.partial(Silent, directory=str(site))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """A headless Chromium."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def reader(browser):
-    """`reader(width)` opens a page; whatever it asks of another host, or complains of,
-    fails the test."""
-    troubles, contexts = [], []
-
-    def guard(route):
-        url = route.request.url
-        if re.match(r"http://127\.0\.0\.1:|file://|data:|blob:", url):
-            return route.continue_()
-        troubles.append(f"asked for {url}")
-        return route.abort()
-
-    def open_page(width=1400):
-        context = browser.new_context(viewport={"width": width, "height": 1000})
-        contexts.append(context)
-        context.route("**/*", guard)
-        page = context.new_page()
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("console", lambda m: m.type == "error" and troubles.append(m.text))
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert troubles == []
-
-
-def go(page, url):
-    page.goto(url)
-    page.wait_for_function(RENDERED)
-    return page
-
-
-def shoot(page, name, **options):
-    """A screenshot, where SCREENSHOTS says."""
-    if where := os.environ.get("SCREENSHOTS"):
-        Path(where).mkdir(parents=True, exist_ok=True)
-        page.screenshot(path=f"{where}/{name}.png", **options)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(500)]
 
 
 def test_every_page_names_only_what_lies_beside_it(site):
@@ -235,8 +137,10 @@ def letters(text):
 def test_a_page_to_draw_a_digit_on_is_there(site):
     """Where there is a compiler for it. (`tests/export/test_wasm.py` draws on such a page.)"""
     page = site / "digits.html"
-    assert page.exists() == (find_spec("ziglang") is not None)
+    assert page.exists() == CAN_DRAW
     assert ('href="digits.html"' in (site / "index.html").read_text("utf-8")) == page.exists()
+    for back in ("05_convolutions.html", "index.html") if CAN_DRAW else ():
+        assert re.search(rf'<p>[^<]*<a [^>]*href="{back}"', page.read_text("utf-8"))
 
 
 TERMS = {
@@ -315,7 +219,7 @@ def words(cell):
 class TestInABrowser:
     pytestmark = IN_A_BROWSER
 
-    @pytest.mark.skipif(find_spec("ziglang") is None, reason="the extra `zig` is missing")
+    @pytest.mark.skipif(not CAN_DRAW, reason="the extra `zig` is missing")
     def test_drawn_digits_are_read(self, address, reader):
         page = reader()
         page.goto(f"{address}/digits.html")
@@ -347,6 +251,16 @@ class TestInABrowser:
         assert page.locator(".graph svg .node").count() > 10
         box = page.locator(".graph svg").first.bounding_box()
         assert min(box["width"], box["height"]) > 100
+
+    def test_a_picture_moves(self, address, reader):
+        page = go(reader(420), f"{address}/26_pipelines.html")
+        page.locator("iframe").scroll_into_view_if_needed()
+        frame = page.frames[1]
+        frame.get_by_text("4 stages, 27 s").wait_for()
+        frame.get_by_role("slider", name="stages", exact=True).focus()
+        page.keyboard.press("ArrowRight")
+        frame.get_by_text("8 stages, 31 s").wait_for()
+        assert frame.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
     def test_a_wide_graph_scrolls_in_its_box(self, address, reader):
         page = go(reader(360), f"{address}/00_five_minutes.html")

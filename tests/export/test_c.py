@@ -14,12 +14,12 @@ import pytest
 
 import minipaddle as paddle
 from minipaddle import nn
+from minipaddle.core.display import hide_folders
 from minipaddle.engine.eager.device import NUMPY
 from minipaddle.engine.ir.interpreter import Run
 from minipaddle.engine.ir.program import Program, State
 from minipaddle.export.c import write
 from minipaddle.export.header import identifiers
-from minipaddle.export.library import hide_folders
 from minipaddle.export.processor import LEVELS
 from minipaddle.jit.saved import Method, SavedModel, SavedState
 from minipaddle.static import InputSpec
@@ -80,6 +80,10 @@ def test_folders_of_the_user_do_not_show():
     for folder in ("/home/a user/", "C:\\my files\\", ""):
         comment = f"/* {folder}net.py:12, in forward */\nx = a / b;"
         assert hide_folders(comment) == "/* net.py:12, in forward */\nx = a / b;"
+        both = f"x = a / b; /* {folder}net.py:1, in f; {folder}t.py:2, in g */"
+        assert hide_folders(both) == "x = a / b; /* net.py:1, in f; t.py:2, in g */"
+        tip = f'<a title="{folder}net.py:3, in f&#10;{folder}t.py:4, in g">'
+        assert hide_folders(tip) == '<a title="net.py:3, in f&#10;t.py:4, in g">'
     assert hide_folders("/a b/net.py:3, in f") == "net.py:3, in f"
     assert hide_folders("line 3 of a notebook cell") == "line 3 of a notebook cell"
 

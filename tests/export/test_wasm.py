@@ -12,7 +12,7 @@ import minipaddle as paddle
 import minipaddle.nn.functional as F
 from minipaddle import nn
 from minipaddle.export.wasm import write
-from tests.book.test_browser import CHROMIUM, QUIET
+from tests.browsing import IN_A_BROWSER
 from tests.export.built import MODELS, TOLERANCE, random, results, saved
 from tests.export.strokes import DIGITS, SAID, draw
 
@@ -96,25 +96,7 @@ def test_without_zig_the_error_says_how_to_get_it(tmp_path, monkeypatch):
 
 # ---- the page -----------------------------------------------------------------------------------
 
-IN_A_BROWSER = [
-    pytest.mark.browser,
-    pytest.mark.timeout(300),
-    pytest.mark.skipif(
-        CHROMIUM is None and not os.environ.get("CI"),
-        reason="no Chromium on this machine: install the package chromium to run this",
-    ),
-]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """A headless Chromium."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        yield chromium
-        chromium.close()
+LOOKED_AT = [*IN_A_BROWSER, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
@@ -165,7 +147,7 @@ def digits(tmp_path_factory):
 
 
 def in_a_browser(test):
-    for mark in IN_A_BROWSER:
+    for mark in LOOKED_AT:
         test = mark(test)
     return test
 

@@ -123,6 +123,7 @@ def test_what_a_process_uses_is_known():
     assert 80 << 20 <= used.memory < 2 << 30
 
 
+@pytest.mark.sweep(one_in=2)
 @pytest.mark.parametrize("body", ["os._exit(0)", "os._exit(3)"])
 def test_a_process_that_ends_itself_has_not_passed(verdict, body):
     found = verdict(body)
@@ -217,6 +218,7 @@ def accumulate(): pass
 """
 
 
+@pytest.mark.sweep(one_in=2)
 @posix
 @pytest.mark.slow
 @pytest.mark.parametrize("body", ["while True: pass", "10 ** 10 ** 9"], ids=["Python", "no thread"])

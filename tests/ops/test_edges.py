@@ -301,6 +301,7 @@ def test_executors_agree_on_scans(dtype):
         np.testing.assert_allclose(b.numpy(), a.numpy(), *CLOSE[dtype])
 
 
+@pytest.mark.sweep(one_in=2)
 @pytest.mark.slow
 @pytest.mark.skipif(compiler() is None, reason="no C compiler")
 @pytest.mark.parametrize("dtype", NEAR)

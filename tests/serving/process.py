@@ -14,6 +14,10 @@ import urllib.request
 
 from .serving import body_of
 
+SAFETY = 60
+running: list["Process"] = []
+"""Those that no test has ended yet."""
+
 
 class Process:
     """`python -m minipaddle serve` in a process, on a port of its own."""
@@ -30,15 +34,23 @@ class Process:
         self.said = ""
         """What it printed before its address."""
         self.port = self.read_port()
-        deadline = time.monotonic() + 60
-        while ready and self.get("/v2/health/ready") != 200 and time.monotonic() < deadline:
-            time.sleep(0.05)
+        running.append(self)
+        if ready:
+            self.wait_until(lambda: self.get("/v2/health/ready") == 200)
+
+    def wait_until(self, true) -> None:
+        """Wait for a condition; fail after a minute with what the server printed."""
+        deadline = time.monotonic() + SAFETY
+        while not true():
+            if time.monotonic() > deadline:
+                raise AssertionError(f"not in {SAFETY} s; exit status and output: {self.end()}")
+            time.sleep(0.02)
 
     def read_port(self) -> int:
         """The port that it prints: perhaps not first, for a model may have failed by then. A server
         that prints none in a minute is killed.
         """
-        too_late = threading.Timer(60, self.process.kill)
+        too_late = threading.Timer(SAFETY, self.process.kill)
         too_late.start()
         try:
             for line in map(bytes.decode, self.process.stdout):
@@ -79,6 +91,8 @@ class Process:
 
     def end(self):
         """(exit status, what it printed) after SIGTERM."""
+        if self in running:
+            running.remove(self)
         for connection in self.connections:
             connection.close()
         if self.process.poll() is None:

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import threading
-import time
 from contextlib import suppress
 from http.client import HTTPException
 from urllib.error import HTTPError
@@ -15,10 +14,9 @@ import pytest
 from minipaddle.serving.command import main
 from minipaddle.static import InputSpec
 
-from .process import Process
+from .process import SAFETY, Process
 from .serving import save, save_affine
 
-SAFETY = 60
 LOOP = "/v2/models/loop/infer"
 
 
@@ -49,13 +47,6 @@ def ask(process, x) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-def wait_until(true) -> None:
-    deadline = time.monotonic() + SAFETY
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def test_the_rounds_of_loops_are_bounded(folder):
     process = Process(folder, "--rounds", "1000")
     status, text = ask(process, [-np.inf, 0])
@@ -73,7 +64,7 @@ def test_a_run_that_does_not_end(folder):
     waiting = threading.Thread(target=lambda: found.append(ask(process, [1, 2])))
     first = threading.Thread(target=lambda: found.append(ask(process, [-np.inf, 0])))
     first.start()
-    wait_until(lambda: process.get("/v2/health/ready") == 503)
+    process.wait_until(lambda: process.get("/v2/health/ready") == 503)
     first.join()
     assert found[0][0] == 504
     assert "takes more than 0.5 s" in found[0][1]
@@ -99,9 +90,9 @@ def test_a_second_signal_ends_the_process_at_once(folder):
     asking = threading.Thread(target=lose)
     asking.start()
     ran = 'queue_seconds_count{model="loop",version="1"} 1.0'
-    wait_until(lambda: ran in process.open("/metrics").read().decode())
+    process.wait_until(lambda: ran in process.open("/metrics").read().decode())
     process.process.send_signal(signal.SIGINT)
-    wait_until(lambda: process.get("/v2/health/live") is None)
+    process.wait_until(lambda: process.get("/v2/health/live") is None)
     process.process.send_signal(signal.SIGINT)
     assert process.process.wait(SAFETY) == 1
     asking.join()
@@ -136,7 +127,7 @@ def test_text_models_load_while_the_server_lives(tmp_path, folder):
     assert process.get("/v2/health/ready") == post("gpt") == 503
     assert post("none") == 404
     (tmp_path / "go").touch()
-    wait_until(lambda: post("gpt") == 200)
+    process.wait_until(lambda: post("gpt") == 200)
     assert post("leaves") == 404
     assert process.get("/v2/health/ready") == 503
     assert process.infer([1, 2]) == [3, 5]
@@ -193,20 +184,20 @@ def test_a_load_that_does_not_end(tmp_path, monkeypatch):
     (models / "options/config.json").write_text("{}")
     process = Process(models, "--load-limit", "4", "--poll", "0.1", ready=False)
     infer = {name: f"/v2/models/{name}/infer" for name in ("affine", "pipe", "options", "none")}
-    wait_until(lambda: process.get("/v2/models/affine/ready") == 200)
+    process.wait_until(lambda: process.get("/v2/models/affine/ready") == 200)
     assert process.infer([1, 2]) == [3, 5]
     assert process.get(infer["pipe"], b"{}") == process.get(infer["options"], b"{}") == 503
     assert process.get(infer["none"], b"{}") == 404
     assert process.get("/v2/health/ready") == 503
     assert process.get("/v2/health/live") == 200
-    wait_until(lambda: process.get(infer["pipe"], b"{}") == 404)
+    process.wait_until(lambda: process.get(infer["pipe"], b"{}") == 404)
     with process.open("/v2/repository/index", b"{}") as answer:
         found = {each["name"]: each for each in json.loads(answer.read())}
     assert found["pipe"]["reason"] == "it took more than 4 s"
     (models / "options/config.json").unlink()
     save_affine(models, "later")
-    wait_until(lambda: process.get("/v2/models/later/ready") == 200)
-    wait_until(lambda: process.get("/v2/models/options/ready") == 200)
+    process.wait_until(lambda: process.get("/v2/models/later/ready") == 200)
+    process.wait_until(lambda: process.get("/v2/models/options/ready") == 200)
     assert process.infer([1, 2]) == [3, 5]
     status, text = process.end()
     assert status == 0
@@ -216,7 +207,7 @@ def test_a_load_that_does_not_end(tmp_path, monkeypatch):
 def test_the_token(folder, tmp_path):
     """All but health needs it; a child of the server does not inherit it."""
     process = Process(folder, "--control", ready=False, token="se-cret")
-    wait_until(lambda: process.get("/v2/health/ready", headers={}) == 200)
+    process.wait_until(lambda: process.get("/v2/health/ready", headers={}) == 200)
     load = "/v2/repository/models/affine/load"
     for path, body in (("/v2", None), ("/metrics", None), (load, b""), ("/v2/health", None),
                        ("/v2/health/live/", None)):  # fmt: skip

@@ -1,5 +1,7 @@
 """Checks of 06_programs/shape_rule."""
 
+from functools import partial
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -80,8 +82,8 @@ def asked(rule, *specs, **attrs):
     notes = []
     given = {"inputs": [str(s) for s in specs], **attrs}
     try:
-        with dims.Matching(), dims.assuming(note=lambda *n: notes.append(" ".join(map(str, n)))):
-            found = rule(*specs, **attrs)
+        with dims.assuming(note=lambda *n: notes.append(" ".join(map(str, n)))):
+            found = dims.match_sizes(partial(rule, **attrs), *specs)
     except ValueError:
         return "refused with ValueError", notes
     expect_that(isinstance(found, Spec), "a Spec", given=given, got=found)
