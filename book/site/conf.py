@@ -27,6 +27,7 @@ html_theme_options = {
     "use_fullscreen_button": False,
     "home_page_in_toc": True,
     "show_toc_level": 2,
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},  # it has its parts to the left
     "navbar_persistent": [],  # one field to search in is enough
     "footer_content_items": ["extra-footer.html"],
     "logo": {"text": "MiniPaddle"},
@@ -34,9 +35,9 @@ html_theme_options = {
     "extra_footer": "MiniPaddle, Apache 2.0. The formulas are drawn by MathJax, Apache 2.0.",
 }
 html_context = {"default_mode": "auto"}
-html_static_path = ["look.css", "offline.js", str(MATHJAX)]
+html_static_path = ["look.css", "offline.js", "frames.js", str(MATHJAX)]
 html_css_files = ["look.css"]
-html_js_files = ["offline.js"]
+html_js_files = ["offline.js", "frames.js"]
 html_favicon = html_logo = "icon.svg"
 html_copy_source = html_show_sourcelink = html_show_copyright = False
 html_domain_indices = html_use_index = False  # `terms` is the index

@@ -12,18 +12,37 @@ from minipaddle import nn
 from minipaddle.learn.chapters import BOOK
 from minipaddle.vision.datasets import Digits
 
-PAGE = "digits.html"
+PAGE = "digits"
 CHAPTER = "05_convolutions"
 EPOCHS = 12
+TEXT = """---
+orphan: true
+---
+
+# Draw a digit
+
+The network of [](/{chapter}.ipynb), trained while this site was built, reads it.
+
+```{{raw}} html
+{model}
+<script>
+new MutationObserver(paint).observe(document.documentElement, {{attributes: true}});
+</script>
+```
+
+Back to [the book](/index.md).
+"""
+"""The page; what is drawn has the colour of the text, which changes with the theme."""
 
 
-def write_drawing(site: Path) -> None:
-    """Write the page into the site. `can_draw` says whether there is a compiler for it."""
+def write_drawing() -> str:
+    """The text of the page. `can_draw` says whether there is a compiler for it."""
     image = paddle.static.InputSpec([1, 1, 8, 8])
     with tempfile.TemporaryDirectory() as work:
-        title = "Draw a digit: chapter 5's network"
-        paddle.jit.save(trained(), f"{work}/digits", [image], format="wasm", title=title)
-        (site / PAGE).write_bytes(Path(work, "digits/index.html").read_bytes())
+        paddle.jit.save(trained(), f"{work}/digits", [image], format="wasm")
+        page = Path(work, "digits/index.html").read_text(encoding="utf-8")
+    _, _, model = page.partition("</h1>\n")  # the rest of the page has another look
+    return TEXT.format(chapter=CHAPTER, model=model)
 
 
 def can_draw() -> bool:

@@ -162,9 +162,9 @@ def defined(text: str) -> str:
 def where(name: str) -> tuple[str, str]:
     """(file, definition) of what a name stands for; empty if it is no Python code of its own."""
     thing = known(name)
-    op = getattr(thing, "op", None)
+    body = getattr(getattr(thing, "op", None), "body", None)  # of a function that is an operator's
     try:
-        file, _, text = source_of(op.body if op else getattr(thing, "fget", None) or thing)
+        file, _, text = source_of(body or getattr(thing, "fget", None) or thing)
     except TypeError:  # an attribute, a number
         return (where("paddle.Tensor")[0] if "Tensor." in name else "", "")
     return (file, defined(text)) if file.startswith("minipaddle/") else ("", "")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nbformat
 from drawing import PAGE as DRAWING
+from explorers import link_page
 from names import names_page
 from operators import write_operators
 from terms import PAGE, TEXT
@@ -18,6 +19,7 @@ from minipaddle.learn.chapters import BOOK, Chapter, chapters
 from minipaddle.learn.exercise import load, names
 from minipaddle.learn.stub import task_of
 from minipaddle.learn.task import ExerciseTask
+from minipaddle.viz.markup import tag
 
 ROOT = BOOK.parent
 EXERCISE = "%exercise "
@@ -36,7 +38,7 @@ folder that holds MiniPaddle:
 ./run doctor     # says what your machine lacks, should something not work
 ```
 
-{draw}{parts}
+{explorer}{draw}{parts}
 
 ## To look things up
 
@@ -44,7 +46,16 @@ folder that holds MiniPaddle:
 
 {trees}
 """
-DRAW = f"""<p><a href="{DRAWING}">Draw a digit</a>: chapter 5's network reads it.</p>
+SHOWN = "10_training_programs"
+"""The chapter whose explorer stands on the first page."""
+EXPLORER = """What becomes of a line of Python? Here is the training step of
+[](/{chapter}.ipynb), in which a convolution is selected. Click on another expression,
+on a line of C, on a place in memory: each marks the others.
+
+{frame}
+
+"""
+DRAW = f"""[](/{DRAWING}.md): the network of chapter 5 reads it.
 
 """
 PART = """## Part {part}
@@ -62,21 +73,23 @@ TREE = """```{{toctree}}
 """
 
 
-def write_pages(source: Path, draws: bool = False) -> None:
-    """Fill the folder `source` with everything Sphinx is to read. `draws`: there is a page to draw
-    a digit on.
+def write_pages(source: Path, explorers: dict[str, str], drawing: str = "") -> None:
+    """Fill the folder `source` with everything Sphinx is to read. `explorers`: chapter -> the
+    address of its explorer's page; `drawing`: the text of the page to draw a digit on.
     """
     source.mkdir(parents=True)
     shutil.copytree(BOOK / "pictures", source / "pictures")
     heads = chapters()
     notebooks = {name: nbformat.read(BOOK / f"{name}.ipynb", as_version=4) for name in heads}
     for name, notebook in notebooks.items():
-        nbformat.write(staged(notebook), source / f"{name}.ipynb")
+        nbformat.write(staged(notebook, explorers.get(name)), source / f"{name}.ipynb")
     write_operators(source / "operators", "Operators")
     (source / "formats.md").write_text(f"# Saved models\n\n{saved.__doc__}", encoding="utf-8")
     (source / f"{PAGE}.md").write_text(TEXT, encoding="utf-8")
     (source / "names.md").write_text(names_page(notebooks), encoding="utf-8")
     (source / "exercises.md").write_text(exercises_page(), encoding="utf-8")
+    if drawing:
+        (source / f"{DRAWING}.md").write_text(drawing, encoding="utf-8")
     lookup = {
         "exercises": "what to build yourself, with hints",
         PAGE: "each term, with the chapter and the section that explain it",
@@ -89,7 +102,8 @@ def write_pages(source: Path, draws: bool = False) -> None:
     }
     trees = {**{f"Part {part}": some for part, some in parts.items()}, "To look things up": lookup}
     page = INDEX.format(
-        draw=DRAW * draws,
+        explorer=write_frame(explorers[SHOWN]) if SHOWN in explorers else "",
+        draw=DRAW if drawing else "",
         parts="\n".join(
             PART.format(part=part, rows="\n".join(row(*item) for item in some.items()))
             for part, some in parts.items()
@@ -103,6 +117,13 @@ def write_pages(source: Path, draws: bool = False) -> None:
     (source / "index.md").write_text(page, encoding="utf-8")
 
 
+def write_frame(address: str) -> str:
+    """An explorer as part of the first page."""
+    words = {"title": "An explorer: a training step, followed down to memory", "loading": "lazy"}
+    frame = tag("div", tag("iframe", src=address, **words), class_="explorer")
+    return EXPLORER.format(chapter=SHOWN, frame=frame)
+
+
 # ---- chapters ------------------------------------------------------------------------------------
 
 
@@ -112,8 +133,10 @@ def row(name: str, chapter: Chapter) -> str:
     return f"| {chapter.number} | {link} | {chapter.question} | {chapter.effort} |"
 
 
-def staged(notebook):
-    """The chapter as a page shows it: with its tasks, and with graphs whose tooltips work."""
+def staged(notebook, explorer: str | None = None):
+    """The chapter as a page shows it: with its tasks, with graphs whose tooltips work, and with a
+    link to the address of its explorer.
+    """
     for k, cell in enumerate(notebook.cells):
         if cell.source.startswith(EXERCISE):
             task = exercise_section(cell.source.removeprefix(EXERCISE))
@@ -121,9 +144,12 @@ def staged(notebook):
         if cell.cell_type == "markdown":
             # a file of the repository is not part of the site: its name stays, as plain text
             cell.source = re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", cell.source)
+            cell.source = link_page(cell.source, explorer) if explorer else cell.source
         for j, output in enumerate(cell.get("outputs", [])):
-            svg = output.get("data", {}).get("image/svg+xml")
-            if svg:
+            data = output.get("data", {})
+            if "<iframe" in data.get("text/html", ""):  # viz.movable: its own page, in a frame
+                output.data = {"text/html": data["text/html"]}
+            elif svg := data.get("image/svg+xml"):
                 output.data = {"text/html": inline(svg, f"c{k}o{j}-")}
     return notebook
 
