@@ -63,8 +63,13 @@ class ProductPlan(NamedTuple):
 
     @property
     def pays(self) -> str:
-        """When threads pay (see `worth_sharing`)."""
-        return worth_sharing(self.p.work, SERIAL * (facts().vector // SIZES[self.T]))
+        """When threads pay (see `worth_sharing`). Of few rows the time is that of reading y, which
+        is four times that of its products at most.
+        """
+        work = (
+            self.p.work if self.p.m.size >= 4 else 4 * self.p.count * self.p.n.size * self.p.k.size
+        )
+        return worth_sharing(work, SERIAL * (facts().vector // SIZES[self.T]))
 
     @property
     def pragma(self) -> str:
