@@ -101,7 +101,10 @@ class FlatProgram:
     def frame_layers(self, path: tuple, scopes) -> tuple:
         """The path, and on it a frame for each layer call."""
         for scope in () if self.groups else scopes:
-            path += (self.frames.setdefault((*path, id(scope)), layer_frame(scope)),)
+            key = (*path, id(scope))
+            if key not in self.frames:
+                self.frames[key] = layer_frame(scope)
+            path += (self.frames[key],)
         return path
 
     def frame_phase(self, record) -> tuple:

@@ -171,17 +171,17 @@ class Tracks:
         gone = sorted({each[0] for each in before} - there)
         return self.last, gone, new
 
-    def list_rows(self, program: Program | None, rows: list[Row]) -> list[list]:
-        """[track, tracks read, names of inputs and states read, group] of each record."""
+    def list_rows(self, program: Program | None, rows: list[Row]) -> list[tuple]:
+        """(track, tracks read, names of inputs and states read, group) of each record."""
         if program is not None:
             self.names |= {s.record: s.name or "state" for s in program.states}
             self.names |= {r: r.attrs.get("name") or "input" for r in program.inputs}
         listed = []
         for row in rows:
             read = dict.fromkeys(row.inputs)
-            tracks = [self.number[x] for x in read if x in self.number]
-            names = [self.names[x] for x in read if x in self.names]
-            listed.append([self.number[row.record], tracks, names, row.group])
+            tracks = (*[self.number[x] for x in read if x in self.number],)
+            names = (*[self.names[x] for x in read if x in self.names],)
+            listed.append((self.number[row.record], tracks, names, row.group))
         return listed
 
     def rows_of_rank(self, rows: list[tuple], first: Program) -> list[list]:
