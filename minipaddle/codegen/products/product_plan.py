@@ -66,9 +66,8 @@ class ProductPlan(NamedTuple):
         """When threads pay (see `worth_sharing`). Of few rows the time is that of reading y, which
         is four times that of its products at most.
         """
-        work = (
-            self.p.work if self.p.m.size >= 4 else 4 * self.p.count * self.p.n.size * self.p.k.size
-        )
+        p = self.p
+        work = p.work if p.m.size >= 4 else 4 * p.count * p.n.size * p.k.size
         return worth_sharing(work, SERIAL * (facts().vector // SIZES[self.T]))
 
     @property
