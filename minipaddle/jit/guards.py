@@ -17,7 +17,7 @@ from ..engine.core.dispatch import Interpreter, current, describe
 from ..engine.eager.device import NUMPY
 from ..engine.eager.storage import real_array
 from ..engine.eager.tensor import Tensor
-from ..engine.jit.cache import constant
+from ..engine.jit.cache import VALUES, constant
 from ..engine.jit.journal import MISSING, Binding, Variable
 from ..engine.jit.tree import LEAF, Container, parts
 
@@ -283,7 +283,8 @@ def same(now, was) -> bool:
         return True
     if type(was) is Frozen:
         return was.same(now)
-    return type(now) in CONSTANTS and type(now) is type(was) and constant(now) == constant(was)
+    compared = type(now) in CONSTANTS or isinstance(now, VALUES)
+    return compared and type(now) is type(was) and constant(now) == constant(was)
 
 
 def mutable_in(value) -> list:

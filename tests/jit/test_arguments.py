@@ -5,6 +5,7 @@ call, what it writes is there after the call.
 import pytest
 
 import minipaddle as paddle
+from minipaddle import distributed as dist
 from minipaddle.jit import to_static
 
 BACKENDS = pytest.mark.parametrize("backend", ["interpreter", "native"])
@@ -124,3 +125,27 @@ def test_an_attribute_that_is_deleted_is_gone():
     x = named("x", tag=1)
     to_static(delete)(x)
     assert not hasattr(x, "tag")
+
+
+MESHES = [dist.ProcessMesh([0], dim_names=[name]) for name in ("x", "x", "y")]
+"""Two that are equal, and another."""
+
+
+@pytest.mark.parametrize(
+    "values", [MESHES, [dist.Shard(0), dist.Shard(0), dist.Shard(1)]], ids=["mesh", "placement"]
+)
+@pytest.mark.parametrize("outside", [False, True])
+def test_equal_meshes_and_placements_share_a_program(values, outside):
+    """Those that are passed, and those that are read."""
+    box = {}
+
+    @paddle.jit.to_static
+    def double(x, value=None):
+        return x * 2 if (value or box["value"]) == values[0] else x
+
+    def call(value):
+        box["value"] = value
+        return double(paddle.ones([1]), None if outside else value).item()
+
+    assert [call(value) for value in values] == [2, 2, 1]
+    assert len(double.program_cache) == 2

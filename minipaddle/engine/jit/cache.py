@@ -16,6 +16,10 @@ from ..core.dispatch import current, describe
 from ..core.slots import slot
 from ..eager.backward import AVERAGING
 from ..eager.device import Place
+from ..sharding.placements import Placement, ProcessMesh
+
+VALUES = (Place, Placement, ProcessMesh)
+"""Classes whose equal objects no function can distinguish."""
 
 
 class Key(NamedTuple):
@@ -46,7 +50,7 @@ def constant(x) -> tuple:
     if isinstance(x, Real) and not isinstance(x, int):
         value = math.nan if x != x else x  # one object, since nan is not equal to nan
         return type(x), value, math.copysign(1.0, value)
-    if type(type(x).__eq__) is FunctionType and not isinstance(x, Place):
+    if type(type(x).__eq__) is FunctionType and not isinstance(x, VALUES):
         return type(x), Itself(x)
     try:
         hash(x)

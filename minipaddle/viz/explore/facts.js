@@ -53,7 +53,7 @@ function findFamily(ids) {                 // tracks, all they came from and all
 }
 function findGradients(ids) { return [...ids].flatMap(t => T[t].grads); }
 
-// ---- addresses ---------------------------------------------------------------------------------
+// ---- addresses -------------------------------------------------------------
 
 const inSpan = k => [...ofSpan[k], ...D.calls[k] || []];
 const spansOn = ([src, line]) => spansOfLine.get(`${src}.${line}`) || [];

@@ -70,7 +70,7 @@ class StepFacts:
         self.tracks = Tracks(self.sources)
         self.lines: dict[tuple, dict[int, list[int]]] = {}  # of kernels: numbers of their records
         self.json = {"v": VERSION, "title": title_of(target), "stages": [], "kernels": [], "c": "",
-                     "own": {}, "arena": None, "why": {}}  # fmt: skip
+                     "own": {}, "arena": None, "why": {}, "twins": {}}  # fmt: skip
         captured = getattr(forward_of(target), "concrete_program", None)
         if isinstance(target, Tensor):
             self.add_tape(target)
@@ -108,6 +108,7 @@ class StepFacts:
             rules = find_applied_rules(s.before) if s.name == "algebra" else {}
             self.add_stage(s.name, s.after, s.seconds, rules)
         self.add_stage("kernels", done.program, 0.0)
+        self.json["twins"] = self.tracks.find_twins(done.program)
 
     def add_function(self, target) -> None:
         """The function itself comes first among the sources."""

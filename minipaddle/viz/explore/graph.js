@@ -66,7 +66,7 @@ function writeLine({points: p, pairs, both}) {
     + `${pairs.length > 1 ? `<text ${at}>×${pairs.length}</text>` : ""}</g>`;
 }
 
-// ---- the window ---------------------------------------------------------------------------------
+// ---- the window -------------------------------------------------------------
 
 function zoom(factor, x, y) {              // what is at a point of the window stays there
   const a = field.getBoundingClientRect(), before = world.getBoundingClientRect();

@@ -7,7 +7,7 @@ const wide = matchMedia("(min-width: 900px)"), asked = location.hash;
 function select(address, from, gradients = false) {
   const ids = tracksOf(address), family = findFamily(ids), more = findGradients(family);
   state.address = ids.length || address[0] === "f" ? address : "";
-  state.gradients = gradients;
+  state.gradients = gradients && new Set(more);
   state.tracks = gradients ? new Set([...family, ...findFamily(more)]) : family;
   if (from !== "graph" && state.address && tree.shown) openAround(state.tracks);
   markAll(from);
@@ -62,12 +62,12 @@ async function readHash(hash) {
 
 function setTheme(theme) { document.documentElement.style.colorScheme = theme; }
 
-// ---- the pointer --------------------------------------------------------------------------------
+// ---- the pointer ------------------------------------------------------------
 
 function pick(element, gradients) {        // the innermost; once more: the next one outside
   const chain = [];
   for (let e = element; e; e = e.parentElement.closest("[data-sel]")) chain.push(e.dataset.sel);
-  const at = chain.indexOf(state.address), next = gradients === state.gradients ? at + 1 : at;
+  const at = chain.indexOf(state.address), next = gradients === !!state.gradients ? at + 1 : at;
   select(chain[Math.max(0, next) % chain.length], element.closest("section")?.id || "", gradients);
 }
 
@@ -118,7 +118,7 @@ field.addEventListener("wheel", event => {
   event.preventDefault();
 }, {passive: false});
 
-// ---- the keys -----------------------------------------------------------------------------------
+// ---- the keys ---------------------------------------------------------------
 
 const WAYS = {ArrowUp: [0, -1], ArrowDown: [0, 1], ArrowLeft: [-1, 0], ArrowRight: [1, 0]};
 const KEYS = {
@@ -167,7 +167,7 @@ document.addEventListener("keydown", event => {
   const {key, target, shiftKey} = event, typing = target === $("find"), {item} = target;
   if (event.ctrlKey || event.metaKey || event.altKey || $("help").open) return;
   if (typing && key === "Enter") showNext();
-  else if (typing && key === "Escape") field.focus();
+  else if (typing && key === "Escape") $("find").value = "", select("", ""), field.focus();
   else if (typing) return;
   else if (key === "Enter" && item?.items) toggleItem(item);
   else if ((key === "Enter" || key === " ") && target.dataset.sel) pick(target, shiftKey);
@@ -194,7 +194,7 @@ function showNext() {                      // the next record that a search hit
 addEventListener("message", ({data}) => /^(dark|light)$/.test(data?.theme) && setTheme(data.theme));
 addEventListener("hashchange", () => readHash(location.hash));
 
-// ---- the beginning ------------------------------------------------------------------------------
+// ---- the beginning ----------------------------------------------------------
 
 fillPanes();
 setPane(wide.matches ? "" : "py");

@@ -119,7 +119,7 @@ function collect(box, isWanted) {          // items inside, inner ones first
     ...isWanted(item) ? [item] : []]);
 }
 
-// ---- sizes and places ---------------------------------------------------------------------------
+// ---- sizes and places -------------------------------------------------------
 
 function measureItem(item) {               // of boxes only those whose items are of other sizes
   if (!item.items) return measureLeaf(item);

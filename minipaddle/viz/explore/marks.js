@@ -49,7 +49,7 @@ function fillBlock(element) {
   mark(element, "hit", state.tracks);
 }
 
-// ---- marks and words ----------------------------------------------------------------------------
+// ---- marks and words --------------------------------------------------------
 
 function mark(root, kind, tracks) {        // kind: "hit", or "lit" for what the pointer is on
   const some = list => list.some(t => tracks.has(t));
@@ -82,8 +82,9 @@ function markAll(from) {                   // all panes but the one of the click
   say();
   const seen = "[data-sel]:not([aria-expanded=true], [hidden] *)";
   for (const body of all(".body").filter(b => b.parentElement.id !== from)) {
-    const element = body.querySelector(`.this${seen}`) || body.querySelector(`.hit${seen}`)
-      || body.querySelector(`.has${seen}`);
+    const look = name => [...body.querySelectorAll(`.${name}${seen}`)];
+    const ofGradient = e => state.gradients && e.tracks.some(t => state.gradients.has(t));
+    const element = look("hit").find(ofGradient) || ["this", "hit", "has"].flatMap(look)[0];
     if (element) scrollTo(body, element);
   }
 }
@@ -115,7 +116,7 @@ function say() {                           // the chain of the selection in one 
   const rows = new Set([...S].flatMap(t => T[t].lines)).size;
   put(rows, `${count(rows, "line")} of C`, 'go="c"');
   const us = sum(kernels, kernel => kernel.us || 0);
-  put(us, `${us.toFixed(1)} µs (${Math.round(100 * us / TOTAL)} %)`, 'go="time"');
+  put(us, `kernels of ${us.toFixed(1)} µs (${Math.round(100 * us / TOTAL)} %)`, 'go="time"');
   const places = (D.arena?.blocks || []).filter(block => block[4].some(isOf));
   const bytes = writeBytes(sum(places, block => block[1]));
   put(places.length, `${count(places.length, "block")}, ${bytes}`, 'go="arena"');
@@ -123,9 +124,8 @@ function say() {                           // the chain of the selection in one 
   if (last) chain.push(`last read by ${sel(last, last[0] === "n" ? last.slice(1) : nameOf(last))}`);
   const grads = new Set(findGradients(S).filter(t => stage.here.has(t))).size;
   put(grads && !state.gradients, `∂ ${count(grads, "gradient")}`, "gradients");
-  const twice = here.filter(t => T[t].kernels.length > 1);
-  if (twice.length)
-    chain.push(sel(`m${twice.join(".")}`, `${twice.length} computed in several kernels`));
+  const again = new Set([...S].map(t => D.twins[t]).filter(Boolean));
+  put(again.size, `${again.size} computed again`, `sel="m${[...again].join(".")}"`);
   const sent = (D.ranks || []).flatMap(rank => rank.recs).filter(([t, , how]) => how && S.has(t));
   put(sent.length, `${count(sent.length, "message")}, ${writeBytes(sum(sent, row => row[3]))}`,
     'go="ranks"');

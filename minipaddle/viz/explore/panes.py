@@ -21,6 +21,11 @@ TOKENS = re.compile(
     rf"(?P<comment>#.*|/\*.*?\*/)|(?P<string>\"[^\"]*\"|'[^']*')|\b(?P<word>{'|'.join(WORDS.split())})\b"
 )
 HIDDEN = MappingProxyType({"hidden": "hidden"})
+PLACED = MappingProxyType({
+    "R": "R: whole on each rank", "S": "S0: its shard of dimension 0", "P": "P: a partial sum",
+})  # fmt: skip
+"""Letters of placements, in words."""
+
 LONGEST = 400
 """Characters of a line of C that are shown."""
 
@@ -162,13 +167,13 @@ class PaneWriter:
         size, live, steps, pieces = arena["size"], arena["live"], arena["n"], []
         for k, (offset, nbytes, start, end, tracks, _) in enumerate(arena["blocks"]):
             large = nbytes / size > 0.06 and (end - start) / steps > 0.1
-            op = self.tracks[tracks[0]][0] if tracks else ""
+            ops = " → ".join(dict.fromkeys(self.tracks[t][0] for t in tracks[:3]))
             place = {"left": percent(start, steps + 1), "bottom": percent(offset, size),
                      "width": percent(max(1, end - start), steps + 1),
                      "height": percent(nbytes, size),
                      "__hue": self.hue.get(tracks[0], 0) if tracks else 0}  # fmt: skip
             title = f"{bytes_text(nbytes)} at byte {offset}, steps {start} to {end}"
-            label = f"{op} {bytes_text(nbytes)}" if large else ""
+            label = f"{ops} {bytes_text(nbytes)}" if large else ""
             pieces.append(write_part("div", "block", f"a{k}", escape(label), style=css(**place),
                                      title=title))  # fmt: skip
         least = f", {bytes_text(live)} in use at once" if live and live < size else ""
@@ -214,6 +219,8 @@ class PaneWriter:
         html = ""
         for k, each in enumerate(self.facts.get("ranks") or ()):
             html += tag("h3", f"rank {each['rank']}")
+            used = {letter for _, placed, *_ in each["recs"] for letter in placed}
+            html += tag("p", "; ".join(PLACED[x] for x in PLACED if x in used), class_="why")
             for j, (track, placed, sent, nbytes) in enumerate(each["recs"]):
                 words = self.tracks[track][0], placed, f"{sent} {bytes_text(nbytes)}" * bool(sent)
                 cells = (tag("span", escape(word)) for word in words)

@@ -29,7 +29,7 @@ class RankProgram(NamedTuple):
             received = axis = ""
             if is_collective(record):
                 k = self.view.groups.index(record.attrs["group"])
-                axis = f"{record.op.name} along {self.view.mesh.dim_names[k]}"
+                axis = f"{record.op.name} along mesh dimension {self.view.mesh.dim_names[k]}"
                 received = count_received(record, self.view.shape[k])
             rows.append((record, self.placements.get(record, ""), axis, received or 0))
         return rows

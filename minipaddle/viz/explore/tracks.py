@@ -8,6 +8,7 @@ from ...engine.core.errors import line_number
 from ...engine.core.record import Record
 from ...engine.ir.control import fused, while_loop
 from ...engine.ir.program import ITEM, NUMBER, Program, regions
+from ...engine.ops.marks import after
 from ...nn.layer.tree import layer_name, layers_of
 from ..phases import gradients_in, phases_of
 from ..records import (
@@ -20,6 +21,9 @@ from ..records import (
     spec_text,
 )
 from .sources import Sources
+
+COMPUTES = ("elementwise", "reduction", "contraction", "opaque")
+"""Kinds of operators that compute; the others move values."""
 
 LONGEST = 80
 """Characters of attributes that are shown."""
@@ -183,6 +187,24 @@ class Tracks:
             names = (*[self.names[x] for x in read if x in self.names],)
             listed.append((self.number[row.record], tracks, names, row.group))
         return listed
+
+    def find_twins(self, program: Program) -> dict[int, str]:
+        """The tracks of a program that compute what another one computes too, as a copy for the
+        backward pass does; for each the tracks of all of them, `4.17`.
+        """
+        first, same = {}, {}
+        for row in rows_of(program):
+            r = row.record
+            values = [first.get(x, x) for x in row.inputs]
+            alike = same.setdefault((r.op, *values), [])
+            equal = (x for x in alike if values and is_same(x, r))
+            first[r] = values[0] if r.op is after else next(equal, r)
+            alike.append(r)
+        groups: dict[Record, list[int]] = {}
+        for r, one in first.items():
+            if r.op.kind in COMPUTES and r.op is not after:
+                groups.setdefault(one, []).append(self.number[r])
+        return {t: ".".join(map(str, ts)) for ts in groups.values() if len(ts) > 1 for t in ts}
 
     def rows_of_rank(self, rows: list[tuple], first: Program) -> list[list]:
         """[track, placements, collective, bytes] of each record of a rank. The programs of ranks

@@ -151,4 +151,5 @@ class NetFacts:
             "kernels": self.kernels, "c": "\n".join(self.text), "own": self.own,
             "arena": {"size": 8192, "live": 6144, "n": n, "blocks": blocks},
             "ranks": [{"rank": rank, "recs": pieces} for rank in range(2)], "why": {},
+            "twins": {},
         }  # fmt: skip

@@ -5,10 +5,14 @@ from pathlib import Path
 
 import pytest
 
+import minipaddle as paddle
+from minipaddle import nn
+from minipaddle.distributed.fleet.utils import recompute
+from minipaddle.nn import functional as F
 from minipaddle.viz.explore.facts import StepFacts
 from minipaddle.viz.explore.text import families_of
 
-from .steps import STEPS
+from .steps import STEPS, training_step
 
 
 @cache
@@ -120,3 +124,27 @@ def test_who_reads_a_value_last():
     readers = [b[5] for b in blocks if "conv_last" in {ops[t] for t in b[4]}]
     assert readers
     assert all(reader.endswith("max_pool_last_grad") for reader in readers)
+
+
+class Recomputed(nn.Layer):
+    """A layer that is computed again for the backward pass; what leaves `hidden` is kept."""
+
+    def __init__(self, twice: bool):
+        super().__init__()
+        self.fc, self.head, self.twice = nn.Linear(4, 8), nn.Linear(8, 3), twice
+
+    def forward(self, x):
+        def hidden(x):
+            return F.gelu(self.fc(x))
+
+        return self.head(recompute(hidden, x) if self.twice else hidden(x))
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_what_is_computed_again_is_named(twice):
+    step = training_step(Recomputed(twice), paddle.ones([2, 4]), paddle.to_tensor([0, 2]))
+    facts = StepFacts(step, timed=False).json
+    groups = [[int(t) for t in ts.split(".")] for ts in {*facts["twins"].values()}]
+    names = sorted(tuple(facts["tracks"][t][0] for t in ts) for ts in groups)
+    assert names == ([("add", "add"), ("product", "product")] if twice else [])
+    assert {*facts["twins"]} == {t for ts in groups for t in ts}

@@ -126,7 +126,9 @@ def test_both_ranks_know_their_messages():
     assert "does not run alone" in facts["why"]["time"]
     assert [each["rank"] for each in facts["ranks"]] == [0, 1]
     for each in facts["ranks"]:
-        assert [row[1:] for row in each["recs"] if row[2]] == [["R", "all_reduce along x", 4]]
+        assert [row[1:] for row in each["recs"] if row[2]] == [
+            ["R", "all_reduce along mesh dimension x", 4]
+        ]
         assert {row[1] for row in each["recs"]} == {"S0", "P", "R"}
 
 
@@ -144,7 +146,7 @@ def test_a_program_that_moves_pieces_has_a_still_picture():
     dist.spawn(work, nprocs=2)
     page = viz.explore(rows)
     assert "all_gather" in page.still
-    assert "messages all_gather along x" in page.text
+    assert "messages all_gather along mesh dimension x" in page.text
 
 
 def test_rules_of_algebra_have_their_patterns():
