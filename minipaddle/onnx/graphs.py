@@ -14,11 +14,9 @@ from ..engine.eager.execution import Eager
 from .functions import FUNCTIONS, SIZES
 from .functions.control import CONTROL
 from .graph import library, value_of
-from .reading import MOST_AXES, DamagedFile, array_of
+from .reading import DEEPEST, MOST_AXES, DamagedFile, array_of
 from .table import OnnxNode, UnreadableNode, tensor
 
-DEEPEST = 20
-"""Graphs inside graphs, and functions that call functions."""
 MOST_NODES = 1 << 16
 """Nodes that are read in branches, loops that are written out and functions, each time they are."""
 LARGEST_CONSTANT = 1 << 22
@@ -29,18 +27,18 @@ GROWING = {"ConstantOfShape", "Expand", "Range", "Tile", "Pad", "OneHot", "Resiz
 
 
 class GraphReader:
-    """Reads a graph: each node, by its function, into the program that is being traced."""
+    """Reads a graph: each node, by its function, into the program that is being traced.
 
-    def __init__(self, opset: int, folder: str, functions: dict, outer: GraphReader | None = None):
-        self.opset, self.folder, self.functions = opset, folder, functions
+    `kept` are the values of initializers and Constants, here and in subgraphs.
+    """
+
+    def __init__(self, opset: int, folder: str, functions: dict, kept: dict, outer=None):
+        self.opset, self.folder, self.functions, self.kept = opset, folder, functions, kept
         self.values: dict[str, object] = {}
         self.outer, self.depth = outer, outer.depth + 1 if outer else 0
         self.inside = outer.inside if outer else [0]  # how many nodes were read in inner graphs
         if self.depth > DEEPEST:
             raise DamagedFile(f"graphs nested more than {DEEPEST} deep")
-
-    def inner(self) -> GraphReader:
-        return GraphReader(self.opset, self.folder, self.functions, self)
 
     def get(self, name: str):
         """The value of a name, here or in a graph around."""
@@ -49,21 +47,30 @@ class GraphReader:
             if name in reading.values:
                 return reading.values[name]
             reading = reading.outer
+        if name in self.kept:
+            return self.kept[name]
         raise DamagedFile(f"{name[:80]!r} is used before it is computed")
 
     def graph(self, proto, given=()) -> list:
         """The outputs of a subgraph for its inputs."""
-        inner = self.inner()
+        inner = GraphReader(self.opset, self.folder, self.functions, self.kept, self)
+        return inner.read(proto, proto.input, given)
+
+    def read(self, proto, inputs, given) -> list:
+        """The outputs of a graph for some inputs."""
         for t in proto.initializer:
-            inner.values[t.name] = array_of(t, self.folder)
-        inner.values |= {v.name: x for v, x in zip(proto.input, given, strict=True)}
-        inner.run(proto.node)
-        return [inner.get(v.name) for v in proto.output]
+            if t.name not in self.kept:
+                self.values[t.name] = array_of(t, self.folder)
+        self.values |= {v.name: x for v, x in zip(inputs, given, strict=True)}
+        self.run(proto.node)
+        return [self.get(v.name) for v in proto.output]
 
     def run(self, nodes, attributes: dict | None = None) -> None:
         """Read nodes in their order; `attributes` are those of a function that is called."""
         for node in nodes:
             self.count()
+            if node.op_type == "Constant" and node.output[0] in self.kept:
+                continue
             attrs = {a.name: self.attribute(a, attributes) for a in node.attribute}
             attrs = {k: v for k, v in attrs.items() if v is not None}
             inputs = [self.get(name) if name else None for name in node.input]
@@ -136,7 +143,7 @@ class GraphReader:
 
     def call(self, function, inputs: list, attrs: dict) -> list:
         """The results of a function that the file defines."""
-        inner = GraphReader(self.opset, self.folder, self.functions, self)
+        inner = GraphReader(self.opset, self.folder, self.functions, {}, self)
         inner.outer = None  # a function sees only its own
         inputs += [None] * (len(function.input) - len(inputs))
         inner.values = dict(zip(function.input, inputs))

@@ -16,6 +16,8 @@ from .graph import library
 LARGEST = 2**31 - 1
 """Bytes of a file: protobuf's own limit. Files beside it hold larger weights."""
 MOST_AXES = 32
+DEEPEST = 20
+"""Graphs inside graphs, functions that call functions, and layers in layers."""
 
 
 class DamagedFile(ValueError):
@@ -57,8 +59,13 @@ def tensors(graph):
             if a.HasField("t"):
                 yield a.t
             yield from a.tensors
-            for inner in [*([a.g] if a.HasField("g") else []), *a.graphs]:
-                yield from tensors(inner)
+        for inner in subgraphs(node):
+            yield from tensors(inner)
+
+
+def subgraphs(node) -> list:
+    """The graphs in the attributes of a node."""
+    return [g for a in node.attribute for g in [*([a.g] if a.HasField("g") else []), *a.graphs]]
 
 
 def describe(tensor) -> dict[str, str]:
