@@ -116,14 +116,15 @@ class GraphReader:
         local = self.functions.get((node.domain, node.op_type))
         if local is not None:
             return self.call(local, inputs, attrs)
-        if node.domain not in ("", "ai.onnx") or node.op_type not in FUNCTIONS:
+        kind = node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
+        if kind not in FUNCTIONS:
             raise unreadable(node, "is not supported")
         named = [k for k, name in enumerate(node.output, 1) if name]
-        about = OnnxNode(node.op_type, self.opset, max(named, default=1), self)
-        if node.op_type in CONTROL:
+        about = OnnxNode(kind, self.opset, max(named, default=1), self)
+        if kind in CONTROL:
             return call_function(about, inputs, attrs)
         constant = inputs and all(x is None or isinstance(x, numpy.ndarray) for x in inputs)
-        if constant and node.op_type not in ("Shape", "Size"):
+        if constant and kind not in ("Shape", "Size"):
             outputs = self.compute(about, inputs, attrs)
             if outputs is not None:
                 return outputs

@@ -120,10 +120,10 @@ NUMPY_ALLOWED = {
     "vision/transforms/pictures.py": "likewise",
 }
 ONNX = """
-    forms/bits forms/images forms/movement forms/norms forms/places forms/scans
-    formulas functions/bits functions/control functions/elementwise functions/images
-    functions/norms functions/places functions/recurrent functions/shapes functions/sizes
-    graph graphs reading rows table weights writer
+    forms/bits forms/images forms/movement forms/norms forms/places forms/scans formulas
+    functions/bits functions/control functions/elementwise functions/images
+    functions/integers functions/norms functions/places functions/recurrent
+    functions/shapes functions/sizes graph graphs reading rows table weights writer
 """
 NUMPY_ALLOWED |= {
     f"onnx/{name}.py": "what a file holds is arrays on the CPU" for name in ONNX.split()

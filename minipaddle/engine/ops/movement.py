@@ -7,7 +7,7 @@ without a copy. An operator that joins several inputs, or fills places with a co
 
 from __future__ import annotations
 
-from ..core.dim import is_one, never, same
+from ..core.dim import is_one, never, same, same_shape
 from ..core.op import movement, names
 from ..core.polynomial import ravel, unravel
 from ..core.record import Record, Spec
@@ -240,7 +240,7 @@ def _(*xs, axis):
     if not first.ndim:
         raise ValueError("0-D tensors have no axis to be joined along; stack gives them one")
     for x in xs:
-        if x.ndim != first.ndim or replace_axis(x.shape, axis) != replace_axis(first.shape, axis):
+        if not same_shape(replace_axis(x.shape, axis), replace_axis(first.shape, axis)):
             raise ValueError(
                 f"{', '.join(map(str, xs))} cannot be joined along axis {axis}: "
                 "all other dimensions must be equal"

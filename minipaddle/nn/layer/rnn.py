@@ -31,7 +31,7 @@ LONG = 32
 
 
 def unroll(cell, inputs, states, lengths, *, reverse: bool, time_major: bool, **kwargs):
-    """Carry `cell` along the inputs; gives (outputs, final states).
+    """Carry `cell`, a layer or a function, along the inputs; gives (outputs, final states).
 
     Past a sequence's length its outputs are zero and its states stay.
     """
@@ -39,7 +39,8 @@ def unroll(cell, inputs, states, lengths, *, reverse: bool, time_major: bool, **
     if states is None:
         states = cell.get_initial_states(inputs, batch_dim_idx=1 - time)
     size = inputs.spec.shape[time]
-    long = not isinstance(size, Dim) and size > LONG and isinstance(cell, GatedCell)
+    ours = isinstance(cell, GatedCell) or not isinstance(cell, Layer)
+    long = not isinstance(size, Dim) and size > LONG and ours
     loop = isinstance(size, Dim) or (long and current.top.tracing)
     inputs = transpose_first(inputs) if loop and time else inputs
     if isinstance(cell, GatedCell):

@@ -47,7 +47,7 @@ def _(x, /):
     every = tuple(range(x.spec.ndim))
     low = apply("minimum", apply("min", x, axis=every, keepdim=False), 0.0)
     high = apply("maximum", apply("max", x, axis=every, keepdim=False), 0.0)
-    scale = (high - low) / 255.0
+    scale = apply("where", apply("equal", high, low), 1.0, (high - low) / 255.0)
     zero = apply("clip", apply("round", low * -1.0 / scale), min=0.0, max=255.0)
     q = apply("clip", apply("round", x / scale) + zero, min=0.0, max=255.0)
     return q.astype("uint8"), scale, zero.astype("uint8")

@@ -1,10 +1,14 @@
 """Control flow of ONNX: If, Loop, Scan."""
 
+from functools import partial
+
 import numpy
 
-from ...core.prelude import Dim, Tensor, creation, dt, movement
+from ...core.prelude import Dim, Tensor, creation, current, dt, movement
 from ...engine.eager.control_flow import cond, while_loop
-from ..table import FUNCTIONS, OnnxNode, UnreadableNode, number, tensor
+from ...engine.jit.effects import check_held
+from ..reading import DamagedFile
+from ..table import FUNCTIONS, OnnxNode, UnreadableNode, apply, number, tensor
 
 
 def truth(x):
@@ -13,11 +17,34 @@ def truth(x):
 
 
 def if_(condition, *, then_branch, else_branch, node: OnnxNode):
-    condition = truth(condition)
+    """A `cond`. Where one of the branches cannot be read (of sizes that another input has, say),
+    the other one, and a run that would take the first raises ValueError.
+    """
+    condition, branches = truth(condition), (then_branch, else_branch)
     if isinstance(condition, bool):
-        return node.reading.graph(then_branch if condition else else_branch)
-    sides = [lambda g=g: [*map(tensor, node.reading.graph(g))] for g in (then_branch, else_branch)]
-    return cond(condition, *sides)
+        return node.reading.graph(branches[not condition])
+    tracer, failed = current.top, {}
+    before = tracer.refusal, [*tracer.root.program.guards]
+
+    def read(k: int):
+        try:
+            return [*map(tensor, node.reading.graph(branches[k]))]
+        except ValueError as error:
+            failed[k] = error
+            raise
+
+    try:
+        return cond(condition, partial(read, 0), partial(read, 1))
+    except ValueError as error:
+        if isinstance(error, DamagedFile) or not failed:
+            raise
+    tracer.refusal, tracer.root.program.guards[:] = before  # of the branch that was given up
+    (k,) = failed
+    results = node.reading.graph(branches[1 - k])
+    held = apply("logical_not", condition) if k == 0 else condition
+    text = f"this run takes a branch that could not be read when the file was: {failed[k]}"
+    check_held(as_truth(held), text, ValueError)
+    return results
 
 
 def loop(most=None, condition=None, *carried, body, node: OnnxNode):

@@ -134,15 +134,3 @@ def _(a, b, c=None, *, alpha=1.0, beta=1.0, transA=0, transB=0):
 @reads("Einsum")
 def _(*xs, equation):
     return einsum(equation, *map(tensor, xs))
-
-
-@reads("MatMulInteger")
-def _(a, b, a_zero=None, b_zero=None):
-    a, b = (less_zero(x, z) for x, z in ((a, a_zero), (b, b_zero)))
-    return apply("matmul", a, b).astype("int32")
-
-
-def less_zero(x, zero) -> Tensor:
-    """Whole numbers less their zero point, as floats that hold their products."""
-    y = tensor(x).astype("float64")
-    return y if zero is None else y - tensor(zero).astype("float64")

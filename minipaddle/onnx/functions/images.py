@@ -1,16 +1,20 @@
 """Operators of ONNX on images: convolutions, pooling, resizing."""
 
 import math
+from functools import partial
 from math import prod
 
 import numpy
 
-from ...core.prelude import movement
-from ..table import FUNCTIONS, INT64, UnreadableNode, apply, as_known, reads, tensor
+from ...core.prelude import Dim, larger, movement
+from ..table import FUNCTIONS, INT64, UnreadableNode, apply, as_known, reads, sizes, tensor
 
 
-def span(x, kernel, attrs: dict) -> dict:
-    """Strides, dilations and padding of a convolution or pooling over the axes of an image."""
+def span(x, kernel, attrs: dict, fill=None) -> tuple:
+    """(x, strides, dilations and padding) of a convolution or pooling over the axes of an image.
+
+    Padding that follows from sizes which only a run knows is added to x, as `fill`.
+    """
     n, image = len(kernel), x.spec.shape[2:]
     stride = tuple(attrs.get("strides") or (1,) * n)
     dilation = tuple(attrs.get("dilations") or (1,) * n)
@@ -21,17 +25,24 @@ def span(x, kernel, attrs: dict) -> dict:
         padding = ((0, 0),) * n
     else:
         padding = tuple(
-            halves(larger_of((-(-m // s) - 1) * s + (k - 1) * d + 1 - m), auto)
-            for m, s, k, d in zip(as_known(image, "image sizes"), stride, kernel, dilation)
+            halves(pad_like(m, s, (k - 1) * d + 1), auto)
+            for m, s, k, d in zip(image, stride, kernel, dilation)
         )
-    return {"stride": stride, "padding": padding, "dilation": dilation}
+    if any(isinstance(w, Dim) for pair in padding for w in pair):
+        if fill is None:
+            raise UnreadableNode("its padding follows from sizes that are computed while it runs")
+        x = apply("pad", x, widths=((0, 0), (0, 0), *padding), value=fill)
+        padding = ((0, 0),) * n
+    return x, {"stride": stride, "padding": padding, "dilation": dilation}
 
 
-def larger_of(n: int) -> int:
-    return max(n, 0)
+def pad_like(size, stride: int, reach: int):
+    """By how much an axis is padded so that windows begin at each `stride`-th place."""
+    total = ((size + stride - 1) // stride - 1) * stride + reach - size
+    return total if reach >= stride else larger(total, 0)
 
 
-def halves(total: int, auto: str) -> tuple[int, int]:
+def halves(total, auto: str) -> tuple:
     small, large = total // 2, total - total // 2
     return (small, large) if auto == "SAME_UPPER" else (large, small)
 
@@ -46,7 +57,7 @@ def add_bias(y, bias):
 @reads("Conv")
 def conv(x, w, bias=None, *, group=1, kernel_shape=None, **attrs):
     x, w = tensor(x), tensor(w)
-    at = span(x, w.spec.shape[2:], attrs)
+    x, at = span(x, w.spec.shape[2:], attrs, fill=0.0)
     return add_bias(apply("conv", x, w, groups=group, **at), bias)
 
 
@@ -58,7 +69,7 @@ def _(x, w, bias=None, *, group=1, kernel_shape=None, output_padding=None, outpu
     n = len(kernel)
     if output_shape is not None or attrs.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
         raise UnreadableNode("its padding follows from the shape of its result")
-    at, extra = span(x, kernel, attrs), output_padding or (0,) * n
+    (x, at), extra = span(x, kernel, attrs), output_padding or (0,) * n
     sizes_ = tuple(
         s * (m - 1) + e + (k - 1) * d + 1 - low - high
         for m, k, s, d, e, (low, high) in zip(
@@ -69,9 +80,9 @@ def _(x, w, bias=None, *, group=1, kernel_shape=None, output_padding=None, outpu
     return add_bias(apply("conv_input_grad", x, w, size=sizes_, groups=group, **at), bias)
 
 
-def windows(x, kernel, attrs: dict) -> tuple:
-    """The windows of a pooling as our operators take them, and the padding at the ends."""
-    at, ceil = span(x, kernel, attrs), attrs.get("ceil_mode", 0)
+def windows(x, kernel, attrs: dict, fill=None) -> tuple:
+    """(x, the windows of a pooling as our operators take them, the padding at the ends)."""
+    (x, at), ceil = span(x, kernel, attrs, fill), attrs.get("ceil_mode", 0)
     if set(at["dilation"]) != {1}:
         raise UnreadableNode("its windows are dilated")
     axes = []
@@ -81,12 +92,12 @@ def windows(x, kernel, attrs: dict) -> tuple:
         if ceil and isinstance(count, int) and (count - 1) * s >= m + low:
             count -= 1  # no window begins in the padding at the end
         axes.append((k, s, low, count))
-    return tuple(axes), [high for _, high in at["padding"]]
+    return x, tuple(axes), [high for _, high in at["padding"]]
 
 
 @reads("MaxPool")
 def _(x, /, *, kernel_shape, storage_order=0, node, **attrs):
-    over, _ = windows(x, kernel_shape, attrs)
+    x, over, _ = windows(x, kernel_shape, attrs, fill=-math.inf)
     y = apply("max_pool", x, windows=over)
     if node.results == 1:
         return y
@@ -99,7 +110,7 @@ def _(x, /, *, kernel_shape, storage_order=0, node, **attrs):
 
 @reads("AveragePool")
 def _(x, /, *, kernel_shape, count_include_pad=0, **attrs):
-    over, high = windows(x, kernel_shape, attrs)
+    x, over, high = windows(x, kernel_shape, attrs)
     low = [w[2] for w in over]
     if count_include_pad and high != low:
         widths = ((0, 0), (0, 0), *zip(low, high, strict=True))
@@ -140,12 +151,14 @@ LARGEST = 1 << 16
 
 @reads("Resize", "Upsample")
 def _(x, *inputs, mode="nearest", coordinate_transformation_mode="half_pixel",
-      nearest_mode="round_prefer_floor", cubic_coeff_a=-0.75, antialias=0, exclude_outside=0,
+      nearest_mode=None, cubic_coeff_a=-0.75, antialias=0, exclude_outside=0,
       extrapolation_value=0.0, keep_aspect_ratio_policy="stretch", scales=None, axes=None,
       node):  # fmt: skip
     x, how = tensor(x), coordinate_transformation_mode
     if node.opset < 11:
         inputs, how = (None, *inputs, None)[:3], "asymmetric"
+    else:
+        nearest_mode = nearest_mode or "round_prefer_floor"
     _, ratio, target = (*inputs, None, None, None)[:3]
     ratio = scales if ratio is None else ratio
     refused = antialias or exclude_outside or axes or keep_aspect_ratio_policy != "stretch"
@@ -154,29 +167,52 @@ def _(x, *inputs, mode="nearest", coordinate_transformation_mode="half_pixel",
         raise UnreadableNode(f"it resizes with options that are not supported ({how})")
     if mode == "cubic" and cubic_coeff_a != -0.75:
         raise UnreadableNode(f"its cubic has the coefficient {cubic_coeff_a}, not -0.75")
-    image = as_known(numpy.array(x.spec.shape[2:], object), "image sizes")
+    image = x.spec.shape[2:]
     if target is not None and numpy.size(target):
-        to = as_known(target, "sizes")[2:]
-        steps = [n / m for n, m in zip(image, to, strict=True)]
+        to = sizes(target)[2:]
+        factors = [n / m if isinstance(n, int) and isinstance(m, int) else times(n, m)
+                   for n, m in zip(to, image, strict=True)]  # fmt: skip
     else:
         factors = [float(f) for f in numpy.asarray(ratio).reshape(-1)][2:]
-        to = [math.floor(n * f) for n, f in zip(image, factors, strict=True)]
-        steps = [1 / f for f in factors]
-    if max(to, default=0) > LARGEST:
-        raise UnreadableNode(f"it resizes to {max(to)} pixels")
-    for d, (n, m, step) in enumerate(zip(image, to, steps, strict=True)):
-        if n == m:
+        to = [n if isinstance(n, Dim) else math.floor(n * f)
+              for n, f in zip(image, factors, strict=True)]  # fmt: skip
+    for d, (n, m, factor) in enumerate(zip(image, to, factors, strict=True)):
+        if factor == 1:
             continue
+        nearest = partial(nearest_places, step=1 / factor, corners=corners, centers=centers,
+                          rounding=nearest_mode or ("ceil" if factor < 1 else "floor"))  # fmt: skip
+        k = int(factor) if float(factor).is_integer() else 0
+        if mode == "nearest" and k and nearest(2, 2 * k) == (0,) * k + (1,) * k:
+            x = repeat_pixels(x, d + 2, k)
+            continue
+        n, m = as_known(numpy.array([n, m], object), "image sizes")
+        if m > LARGEST:
+            raise UnreadableNode(f"it resizes to {m} pixels")
         if mode == "nearest":
-            index = nearest_places(n, m, step, corners, centers, nearest_mode)
-            x = apply("remap", x, axis=d + 2, index=index)
+            x = apply("remap", x, axis=d + 2, index=nearest(n, m))
         else:
             x = apply("resample", x, axis=d + 2, size=n, to=m, method=mode, corners=corners,
-                      centers=centers, step=step, adjoint=False)  # fmt: skip
+                      centers=centers, step=1 / factor, adjoint=False)  # fmt: skip
     return x
 
 
-def nearest_places(n: int, m: int, step: float, corners, centers, rounding: str) -> tuple:
+def times(n, m) -> float:
+    """How often m goes into n, for every size: a whole number, or it must be known."""
+    quotient, rest = divmod(n, m)
+    known = not isinstance(quotient, Dim) and not isinstance(rest, Dim) and rest == 0
+    return float(quotient) if known else math.nan
+
+
+def repeat_pixels(x, axis: int, k: int):
+    """Each pixel of an axis k times."""
+    shape = x.spec.shape
+    first, n, rest = shape[:axis], shape[axis], shape[axis + 1 :]
+    x = movement.reshape(x, shape=(*first, n, 1, *rest))
+    x = movement.broadcast_to(x, shape=(*first, n, k, *rest))
+    return movement.reshape(x, shape=(*first, n * k, *rest))
+
+
+def nearest_places(n: int, m: int, *, step: float, corners, centers, rounding: str) -> tuple:
     """Which pixel of n each of m new ones is."""
     at = numpy.arange(m)
     at = (

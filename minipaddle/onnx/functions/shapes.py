@@ -5,6 +5,8 @@ from math import prod
 import numpy
 
 from ...core.prelude import Dim, Tensor, creation, dt, larger, movement, normalize_axis
+from ...engine.core.dim import suppose
+from ...engine.ops.movement import WHOLE, replace_axis
 from ..rows import axes_of
 from ..table import (
     FLOAT,
@@ -128,14 +130,38 @@ def _(x, pads, value=None, axes=None, *, mode="constant", node):
         fill = x.spec.dtype.type(number(value)).item()
         return apply("pad", x, widths=tuple(widths), value=fill)
     for axis, (low, high) in enumerate(widths):
+        low, high = as_known(numpy.array([low, high], object), "widths")
+        if max(low, high) > MOST_PLACES:
+            raise UnreadableNode(f"it pads by more than {MOST_PLACES} places")
         if low or high:
-            m = as_known(numpy.array([x.spec.shape[axis]], object), "sizes")[0]
-            if max(low + high, m) > 1 << 16:
-                raise UnreadableNode("it pads by more than 65536 places, or a larger axis")
-            kind = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}[mode]
-            index = numpy.pad(numpy.arange(m), (low, high), kind)
-            x = apply("remap", x, axis=axis, index=tuple(map(int, index)))
+            x = pad_axis(x, axis, low, high, mode)
     return x
+
+
+MOST_PLACES = 1 << 16
+"""Of an axis whose border repeats what is inside."""
+
+
+def pad_axis(x, axis: int, low: int, high: int, mode: str) -> Tensor:
+    """An axis with a border of `low` and `high` places that repeats what is inside."""
+    n = x.spec.shape[axis]
+    if isinstance(n, int) and n <= MOST_PLACES:
+        index = numpy.pad(numpy.arange(n), (low, high), mode)
+        return apply("remap", x, axis=axis, index=tuple(map(int, index)))
+    if mode != "edge":
+        suppose(n, ">", max(low, high) - (mode == "wrap"))
+    pick = lambda *places: movement.slice_(x, index=(*WHOLE[:axis], (*places, 1)))
+    turn = lambda *places: apply("flip", pick(*places), axis=(axis,))
+    grow = lambda k, *places: movement.broadcast_to(
+        pick(*places), shape=replace_axis(x.spec.shape, axis, k)
+    )
+    before, after = {
+        "reflect": (lambda: turn(1, 1 + low), lambda: turn(n - 1 - high, n - 1)),
+        "wrap": (lambda: pick(n - low, n), lambda: pick(0, high)),
+        "edge": (lambda: grow(low, 0, 1), lambda: grow(high, n - 1, n)),
+    }[mode]
+    parts = [*([before()] if low else []), x, *([after()] if high else [])]
+    return movement.concat(*parts, axis=axis)
 
 
 @reads("Constant")

@@ -4,7 +4,7 @@ from math import prod
 
 import numpy
 
-from ...engine.core.dim import larger, smaller
+from ...engine.core.dim import as_guarded, larger, smaller
 from .shapes import clip_bound
 
 SIZES = {
@@ -17,7 +17,7 @@ SIZES = {
     "Reshape": lambda x, shape, allowzero=0: x.reshape([int(n) for n in shape]),
     "Unsqueeze": lambda x, axes: numpy.expand_dims(x, tuple(map(int, axes))),
     "Squeeze": lambda x, axes=None: x.squeeze(None if axes is None else tuple(map(int, axes))),
-    "Equal": numpy.frompyfunc(lambda a, b: type(a) is type(b) and a == b, 2, 1),
+    "Equal": numpy.frompyfunc(lambda a, b: bool(as_guarded(a, True) == b), 2, 1),
     "Where": lambda c, x, y: numpy.where(c.astype(bool), x, y),
     "ReduceProd": lambda x, axes=None, keepdims=1, noop_with_empty_axes=0: one(prod(x), keepdims),
     "ReduceSum": lambda x, axes=None, keepdims=1, noop_with_empty_axes=0: one(sum(x), keepdims),
