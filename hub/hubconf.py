@@ -1,10 +1,16 @@
-"""Small models with weights, trained by `python hub/train.py NAME`: see `paddle.hub`."""
+"""Small models with weights, trained by `python hub/train.py NAME`, and networks that lie in other
+packages' wheels: see `paddle.hub`.
+"""
 
 import json
+from collections import namedtuple
 from pathlib import Path
+
+import wheels as _wheels
 
 import minipaddle as paddle
 from minipaddle import hub as _hub
+from minipaddle.engine.core.errors import value_error as _value_error
 
 dependencies = ["minipaddle"]
 _HERE = Path(__file__).parent
@@ -47,3 +53,92 @@ def char_gpt(pretrained: bool = False):
     net = paddle.text.GPT(len(LETTERS), width=128, layers=3, heads=4, context=128)
     net.letters = LETTERS
     return _with_weights(net, "char_gpt", pretrained)
+
+
+# ---- networks in the wheels of others ------------------------------------------------------------
+
+_Ocr = namedtuple("_Ocr", ["finder", "reader", "turner", "letters"])
+
+
+def _ocr(package: str, wheel: str, *names: str) -> _Ocr:
+    paths = [_wheels.find_file(package, f"models/{name}.onnx", wheel) for name in names]
+    return _Ocr(*map(paddle.onnx.load, paths), _wheels.read_letters(paths[1]))
+
+
+def pp_ocr_v4():
+    """PP-OCRv4, which reads Chinese and English: (finder, reader, turner, letters).
+
+    finder: pictures [n, 3, h, w] to the probability [n, 1, h, w] that a pixel is text; h and w are
+    multiples of 32. reader: lines [n, 3, 48, w] from -1 to 1 to probabilities [n, steps, 6625] of
+    `letters`, of which the first is CTC's blank. turner: lines [n, 3, 48, 192] to [n, 2], upright
+    or upside down. From the wheel rapidocr-onnxruntime 1.4.4 (pip install
+    'rapidocr-onnxruntime==1.4.4'), Apache-2.0; the networks are PaddleOCR's.
+
+    Source: https://github.com/PaddlePaddle/PaddleOCR, https://github.com/RapidAI/RapidOCR.
+    """
+    names = "ch_PP-OCRv4_det_infer", "ch_PP-OCRv4_rec_infer", "ch_ppocr_mobile_v2.0_cls_infer"
+    return _ocr("rapidocr_onnxruntime", "'rapidocr-onnxruntime==1.4.4'", *names)
+
+
+def pp_ocr_v6():
+    """PP-OCRv6 (small), which reads some more languages: (finder, reader, turner, letters), as
+    `pp_ocr_v4` gives them, with 18,710 letters.
+
+    From the wheel rapidocr 3.10 (pip install 'rapidocr==3.10.0'), Apache-2.0; the networks are
+    PaddleOCR's.
+
+    Source: https://github.com/PaddlePaddle/PaddleOCR, https://github.com/RapidAI/RapidOCR.
+    """
+    names = "PP-OCRv6_det_small", "PP-OCRv6_rec_small", "ch_ppocr_mobile_v2.0_cls_mobile"
+    return _ocr("rapidocr", "'rapidocr==3.10.0'", *names)
+
+
+def silero_vad(rate: int = 16000):
+    """The probability that somebody speaks in 32 ms of sound: a network of three inputs.
+
+    Sound [n, 576] at 16,000 samples a second (or [n, 288] with `rate=8000`), of which the first 64
+    (32) are the last of the window before; the state [2, n, 128], at first zeros; the rate, int64.
+    It gives ([n, 1], the next state). From the wheel silero-vad 6.2 (pip install
+    'silero-vad==6.2.3'), MIT.
+
+    Source: https://github.com/snakers4/silero-vad.
+    """
+    if rate not in (16000, 8000):
+        raise _value_error(f"silero_vad(rate={rate})", "16000 or 8000")
+    path = _wheels.find_file("silero_vad", "data/silero_vad.onnx", "'silero-vad==6.2.3'")
+    window = paddle.static.InputSpec([None, 36 * rate // 1000], name="input")
+    return paddle.onnx.load(path, [window])
+
+
+def magika():
+    """The type of a file by its content: (network, labels).
+
+    The network takes int32 [n, 2048]: the first 1,024 bytes, without white space before them, and
+    the last 1,024, without white space behind; 256 where there are fewer. It gives the
+    probabilities [n, 214] of the labels. From the wheel magika 1.0 (pip install 'magika==1.0.3'),
+    Apache-2.0.
+
+    Source: https://github.com/google/magika.
+    """
+    files = ("model.onnx", "config.min.json")
+    network, settings = (
+        _wheels.find_file("magika", f"models/standard_v3_3/{name}", "'magika==1.0.3'")
+        for name in files
+    )
+    labels = json.loads(settings.read_text(encoding="utf-8"))["target_labels_space"]
+    return paddle.onnx.load(network), labels
+
+
+def basic_pitch():
+    """The notes in two seconds of sound: a network of sound [n, 43844, 1] at 22,050 a second.
+
+    It gives, for 172 moments, the probabilities that each of 88 keys begins [n, 172, 88] and that
+    it sounds [n, 172, 88], and of pitches in thirds of a semitone [n, 172, 264]. From the wheel
+    basic-pitch 0.4 (pip install --no-deps 'basic-pitch==0.4.0'), Apache-2.0.
+
+    Source: https://github.com/spotify/basic-pitch.
+    """
+    name = "saved_models/icassp_2022/nmp.onnx"
+    return paddle.onnx.load(
+        _wheels.find_file("basic_pitch", name, "--no-deps 'basic-pitch==0.4.0'")
+    )

@@ -41,7 +41,7 @@ def list(repo_dir: str, source: str = "github", force_reload: bool = False) -> l
     force_reload: download it again
 
     >>> paddle.hub.list("hub", source="local")
-    ['char_gpt', 'lenet_digits']
+    ['basic_pitch', 'char_gpt', 'lenet_digits', 'magika', 'pp_ocr_v4', 'pp_ocr_v6', 'silero_vad']
     """
     return [*functions(module_of(repo_dir, source, force_reload))]
 

@@ -1,5 +1,7 @@
 """`paddle.hub`: folders with `hubconf.py`, repositories that are fetched once, weights by hash."""
 
+import contextlib
+import importlib.util
 import json
 import shutil
 import sys
@@ -7,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import minipaddle as paddle
@@ -105,7 +108,7 @@ def test_weights_are_what_their_name_says(tmp_path):
 def test_the_models_of_this_repository():
     """Their docstrings say what `hub/scores.json` says, and the digits are read so well."""
     scores = json.loads(Path(HUB, "scores.json").read_text(encoding="utf-8"))
-    assert sorted(scores) == hub.list(HUB, source="local")
+    assert {*scores} <= {*hub.list(HUB, source="local")}
     for name, each in scores.items():
         assert each["score"] in hub.help(HUB, name, source="local")
         assert each["recipe"] in hub.help(HUB, name, source="local")
@@ -122,3 +125,82 @@ def test_the_model_that_writes():
     prompt = [letters.index(c) for c in "The follow"]
     written = net.generate(paddle.to_tensor([prompt]), 3, temperature=0)[0].tolist()
     assert "".join(letters[k] for k in written[-3:]) == "ing"
+
+
+# ---- networks in other packages' wheels ----------------------------------------------------------
+
+
+def write_network(path, inputs, **properties):
+    """A file of ONNX that gives its first input back, as a wheel would hold it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    specs = [paddle.static.InputSpec(shape, dtype, name) for name, shape, dtype in inputs]
+    with contextlib.redirect_stdout(None):
+        paddle.onnx.export(lambda *xs: xs[0] * 1, str(path), input_spec=specs)
+    model = onnx.load(path)
+    for key, value in properties.items():
+        model.metadata_props.add(key=key, value=value)
+    onnx.save(model, path)
+
+
+@pytest.fixture
+def wheels(tmp_path, monkeypatch):
+    """A folder on sys.path; what is in it must not be imported."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def package(name):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise ImportError('imported')")
+        return tmp_path / name
+
+    return package
+
+
+IMAGE = [("x", [None, 3, None, None], "float32")]
+
+
+def test_readers_of_text_out_of_a_wheel(wheels):
+    """Class 0 is the blank, the last one a space."""
+    folder = wheels("rapidocr_onnxruntime") / "models"
+    for name in ("ch_PP-OCRv4_det_infer", "ch_PP-OCRv4_rec_infer",
+                 "ch_ppocr_mobile_v2.0_cls_infer"):  # fmt: skip
+        write_network(folder / f"{name}.onnx", IMAGE, character="a\nb\n'")
+    finder, reader, turner, letters = hub.load(HUB, "pp_ocr_v4", source="local")
+    assert letters == ["", "a", "b", "'", " "]
+    picture = paddle.rand([1, 3, 4, 8])
+    for net in (finder, reader, turner):
+        np.testing.assert_array_equal(net(picture), picture)
+
+
+def test_a_listener_out_of_a_wheel(wheels):
+    inputs = [("input", [None, None], "float32"), ("sr", [], "int64")]
+    write_network(wheels("silero_vad") / "data" / "silero_vad.onnx", inputs)
+    for rate, window in ((16000, 576), (8000, 288)):
+        net = hub.load(HUB, "silero_vad", source="local", rate=rate)
+        assert net(paddle.ones([2, window]), paddle.to_tensor(rate)).shape == [2, window]
+        with pytest.raises(ValueError, match=f"{window}"):
+            net(paddle.ones([2, 100]), paddle.to_tensor(rate))
+    with pytest.raises(ValueError, match="rate=44100"):
+        hub.load(HUB, "silero_vad", source="local", rate=44100)
+
+
+def test_types_of_files_and_notes_out_of_wheels(wheels):
+    folder = wheels("magika") / "models" / "standard_v3_3"
+    write_network(folder / "model.onnx", [("bytes", [None, 2048], "int32")])
+    (folder / "config.min.json").write_text('{"target_labels_space": ["c", "python"]}')
+    net, labels = hub.load(HUB, "magika", source="local")
+    assert labels == ["c", "python"]
+    assert net(paddle.zeros([1, 2048], "int32")).shape == [1, 2048]
+    folder = wheels("basic_pitch") / "saved_models" / "icassp_2022"
+    write_network(folder / "nmp.onnx", [("x", [None, 43844, 1], "float32")])
+    net = hub.load(HUB, "basic_pitch", source="local")
+    assert net(paddle.ones([1, 43844, 1])).shape == [1, 43844, 1]
+
+
+def test_wheels_that_are_missing_or_of_another_version(wheels):
+    missing = r"package rapidocr is not installed\n(?s:.*)pip install 'rapidocr==3.10.0'"
+    if importlib.util.find_spec("rapidocr") is None:
+        with pytest.raises(RuntimeError, match=missing):
+            hub.load(HUB, "pp_ocr_v6", source="local")
+    wheels("magika")
+    with pytest.raises(RuntimeError, match=r"magika has no models/standard_v3_3/model\.onnx"):
+        hub.load(HUB, "magika", source="local")
