@@ -78,16 +78,20 @@ def as_short(x):
 
 
 def quantize_products(weights, scales, zeros):
-    """The product with a weight [in, out] of bytes: its left side is made bytes, too."""
+    """The products with weights [way, in, out] of bytes: the left side is made bytes, too.
+
+    They are computed in float32, which rounds sums beyond 2^24 in their last digit: a loop would
+    arrange bytes anew at every step.
+    """
 
     def product(d: int):
         w, scale, zero = (part(v, d) for v in (weights, scales, zeros))
+        w = w.astype("float32") - zero.astype("float32")
 
         def times(x):
             q, own, own_zero = FUNCTIONS["DynamicQuantizeLinear"](x)
-            rows = movement.reshape(q, shape=(-1, q.spec.shape[-1]))
-            y = multiply(rows, w, own_zero, zero).astype("float32") * (own * scale)
-            return movement.reshape(y, shape=(*q.spec.shape[:-1], y.spec.shape[-1]))
+            q = q.astype("float32") - own_zero.astype("float32")
+            return apply("matmul", q, w) * (own * scale)
 
         return times
 
