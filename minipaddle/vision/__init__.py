@@ -3,6 +3,6 @@
 Source: Paddle API `paddle.vision`.
 """
 
-from . import datasets, models, ops, transforms
+from . import datasets, models, ocr, ops, transforms
 from .models import *
 from .transforms import *
