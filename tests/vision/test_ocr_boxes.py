@@ -116,6 +116,15 @@ def test_a_polygon_without_area_cannot_grow():
             ocr.offset_polygon(flat, 1.0)
 
 
+@pytest.mark.parametrize(
+    "wrong", [[[0, 0], [9, 0], [2, 2], [0, 9]], [[0, 0], [9, 9], [9, 0], [0, 9]]]
+)
+def test_a_polygon_must_be_convex(wrong):
+    for function in (lambda c: ocr.offset_polygon(c, -1.0), lambda c: ocr.fill_polygon(c, 9, 9)):
+        with pytest.raises(ValueError, match="not convex"):
+            function(wrong)
+
+
 def drawn(corners, height, width):
     """The pixels that Pillow gives a polygon of whole numbers."""
     page = Image.new("L", (width, height))

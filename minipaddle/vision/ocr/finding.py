@@ -65,11 +65,15 @@ def unclip(box, ratio=1.6):
     return np.floor(grown + 0.5)
 
 
-def find_boxes(probability, threshold=0.3, least_score=0.5, ratio=1.6, least_side=3):
+LEAST = 3
+"""The shorter side of the smallest part that may be text, in pixels of the map."""
+
+
+def find_boxes(probability, threshold=0.3, least_score=0.5, ratio=1.6):
     """(boxes [n, 4, 2], scores [n]) of the text in a map [h, w], in pixels of the map.
 
-    Pixels above `threshold` that touch, at corners too, are a part; its smallest rectangle, if no
-    side is below `least_side` and its score reaches `least_score`, grows by `unclip(ratio)`.
+    Pixels above `threshold` that touch, at corners too, are a part; its smallest rectangle, if it
+    is 3 pixels high and wide and its score reaches `least_score`, grows by `unclip(ratio)`.
     Corners begin at the top left. Source: Liao et al. 2020, section 3.5; PaddleOCR,
     `DBPostProcess`, with its dilation by one pixel.
 
@@ -90,13 +94,13 @@ def find_boxes(probability, threshold=0.3, least_score=0.5, ratio=1.6, least_sid
     parts, _ = ndimage.label(above, np.ones((3, 3)))
     boxes, scores = [], []
     for part, window in enumerate(ndimage.find_objects(parts), 1):
-        if min(side.stop - side.start for side in window) <= least_side:
+        if min(side.stop - side.start for side in window) <= LEAST:
             continue
         corner = [window[1].start, window[0].start]
         box = fit_rectangle(find_ends(parts[window] == part) + corner)
-        score = score_box(probability, box) if shorter_side(box) >= least_side else 0.0
+        score = score_box(probability, box) if shorter_side(box) >= LEAST else 0.0
         grown = fit_rectangle(unclip(box, ratio)) if score >= least_score else box
-        if score >= least_score and shorter_side(grown) >= least_side + 2:
+        if score >= least_score and shorter_side(grown) >= LEAST + 2:
             boxes.append(grown)
             scores.append(score)
     return np.array(boxes).reshape(-1, 4, 2), np.array(scores)

@@ -49,7 +49,7 @@ def check_probabilities(name: str, probabilities):
     if probabilities.ndim != 2 or not probabilities.shape[1]:
         shape = list(probabilities.shape)
         raise value_error(f"{name} of an array of shape {shape}", "probabilities [T, classes]")
-    if not (probabilities >= 0).all() or np.isinf(probabilities).any():
+    if not (probabilities.min(initial=0) >= 0 and probabilities.max(initial=0) < np.inf):
         raise value_error(
             f"{name} of numbers below 0, nan or inf", "probabilities, as softmax gives them"
         )

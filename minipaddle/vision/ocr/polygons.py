@@ -93,6 +93,19 @@ def measure_polygon(corners) -> tuple[float, float]:
     return float(area), float(np.hypot(*(after - corners).T).sum())
 
 
+def check_convex(name: str, corners):
+    """The corners of a convex polygon, or a ValueError: the area of their hull is theirs."""
+    corners = check_points(name, corners)
+    area, hull = (abs(measure_polygon(each)[0]) for each in (corners, find_hull(corners)))
+    if abs(hull - area) > 1e-6 * max(1.0, hull):
+        raise value_error(
+            f"{name} of a polygon that is not convex",
+            "corners in their order, so that all turn to one side",
+            hint="fit_rectangle or find_hull of it",
+        )
+    return corners
+
+
 ARC = 0.25
 """How far, in pixels, the chords of a round corner may be from its circle."""
 
@@ -101,7 +114,8 @@ def offset_polygon(corners, distance: float):
     """A convex polygon whose edges are moved outwards by `distance`, or inwards if it is negative.
 
     Moved outwards it has all points at that distance: its corners are arcs, drawn as chords no more
-    than a quarter of a pixel off. Raises ValueError for a polygon without area. Source: Johnson,
+    than a quarter of a pixel off. Raises ValueError for a polygon that has no area, or is not
+    convex. Source: Johnson,
     Clipper 6, `ClipperOffset` with round joins.
 
     >>> square = [[0, 0], [4, 0], [4, 4], [0, 4]]
@@ -110,7 +124,7 @@ def offset_polygon(corners, distance: float):
     >>> paddle.vision.ocr.offset_polygon(square, 4.0)[:3].round().astype(int).tolist()
     [[-4, 0], [-3, -3], [0, -4]]
     """
-    corners = check_points("offset_polygon", corners)
+    corners = check_convex("offset_polygon", corners)
     edges = np.roll(corners, -1, 0) - corners
     lengths, area = np.hypot(*edges.T), measure_polygon(corners)[0]
     if not area or not lengths.all():
@@ -135,14 +149,14 @@ def fill_polygon(corners, height: int, width: int):
     """Which pixels [height, width] a convex polygon covers: bool.
 
     Corners are rounded down; pixels that an edge crosses, half a pixel to each side of it, count.
-    Source: OpenCV, `cv2.fillPoly`.
+    Raises ValueError for another polygon. Source: OpenCV, `cv2.fillPoly`.
 
     >>> paddle.vision.ocr.fill_polygon([[0, 0], [2, 0], [0, 2]], 3, 4).astype(int)
     array([[1, 1, 1, 0],
            [1, 1, 0, 0],
            [1, 0, 0, 0]])
     """
-    corners = np.floor(check_points("fill_polygon", corners))
+    corners = np.floor(check_convex("fill_polygon", corners))
     y, x = np.ogrid[:height, :width]
     edges, side = np.roll(corners, -1, 0) - corners, np.sign(measure_polygon(corners)[0]) or 1.0
     (left, top), (right, bottom) = corners.min(0), corners.max(0)

@@ -31,8 +31,9 @@ class TextSystem:
     `finder`: pictures [1, 3, h, w] to the probability of text [1, 1, h, w]; h and w are those of
     `choose_size`. `reader`: lines [n, 3, 48, w] to probabilities [n, T, classes], where class 0 is
     CTC's blank and class k is `letters[k - 1]`. `turner`, if any: lines [n, 3, 48, 192] to the
-    probabilities [n, 2] that they stand upright or upside down. They are layers, or functions that
-    `to_static` compiled; they see -1 to 1 in the order blue, green, red, as PP-OCR's networks do.
+    probabilities [n, 2] that they stand upright or upside down. They are layers, or what
+    `to_static` made of them: `input_spec=[InputSpec([1, 3, None, None])]` gives one program for
+    pictures of all sizes. They see -1 to 1 in the order blue, green, red, as PP-OCR's networks do.
 
     `threshold`, `least_box_score` and `ratio` are those of `find_boxes`. Lines whose score is below
     `least_score` are left out. `side` is the shorter side that the finder sees at least. Lines are
