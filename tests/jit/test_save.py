@@ -708,6 +708,25 @@ def test_sizes_the_program_was_not_made_for(path):
         loaded(data(3))
 
 
+def test_a_trace_takes_over_what_a_model_assumes(path):
+    """A program of open sizes that calls a model holds for the sizes that the model is for."""
+
+    def twice(x):
+        half = x[: x.shape[0] // 2]
+        return x + paddle.concat([half, half])
+
+    paddle.jit.save(twice, path, input_spec=[InputSpec([N])])
+    loaded = paddle.jit.load(path)
+    outer = paddle.jit.to_static(lambda x: loaded(x) * 2, input_spec=[InputSpec([N])])
+    for n in (4, 6):
+        assert (
+            outer(paddle.arange(float(n))).tolist() == (twice(paddle.arange(float(n))) * 2).tolist()
+        )
+    assert len(outer.program_cache.concrete_programs()) == 1
+    with pytest.raises(ValueError, match="the program assumes that"):
+        outer(paddle.arange(5.0))
+
+
 def test_an_error_knows_the_users_line(path):
     def f(x, i):
         y = x * 2

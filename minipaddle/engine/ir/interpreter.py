@@ -235,7 +235,7 @@ def check_guards(guards, sizes: dict, program: Program, record: Record | None = 
         if not guard_sizes(guard) <= sizes.keys():
             continue  # its sizes belong to a branch that was not taken
         try:
-            a, b = dims.at(left, sizes), dims.at(right, sizes)
+            a, b = (dims.as_guarded(dims.at(side, sizes), True) for side in (left, right))
             held, here = dims.COMPARE[sign](a, b) is answer, f"they are {a} and {b}"
         except ZeroDivisionError:
             held, here = False, "a size by which they divide is 0"
