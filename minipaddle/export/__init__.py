@@ -1,4 +1,5 @@
-"""Models without Python: C libraries and WebAssembly modules.
+"""Models without Python: C libraries, which programs in C++ may use as Paddle's predictors, and
+WebAssembly modules.
 
 Measured once on one thread of a busy machine with AVX2 (`--processor x86-64-v3`, gcc 12), and in
 wasmtime 50. Sizes in bytes, times in µs; `./example --time` measures yours.

@@ -1,4 +1,6 @@
-"""A model as a folder of C: the program, its header, weights, examples, a Makefile, one page."""
+"""A model as a folder of C: the program, its header, weights, examples, a Makefile, one page, and
+Paddle's C++ interface.
+"""
 
 import keyword
 import re
@@ -23,6 +25,7 @@ OPTIONS = {
     "method": {"help": "which method of the model (default forward)"},
     "name": {"help": "what files and functions are called (default model)"},
 }
+PADDLE_HEADERS = ("paddle_inference_api.h", "exported_session.h", "exported_model.h")
 WORDS = 8
 """Numbers in a line of the array of weights."""
 
@@ -46,7 +49,8 @@ def write(
     >>> spec = [paddle.static.InputSpec([1, 4])]
     >>> paddle.jit.save(paddle.nn.Linear(4, 2), folder, spec, format="c", processor="x86-64-v3")
     >>> sorted(os.listdir(folder))
-    ['Makefile', 'README.md', 'main.c', 'main.cpp', 'model.bin', 'model.c', 'model.h']
+    ['Makefile', 'README.md', 'main.c', 'main.cpp', 'model.bin', 'model.c', 'model.h',
+     'model_paddle.c', 'paddle']
     """
     if processor not in LEVELS:
         raise value_error(f"processor={processor!r}", expected=f"one of {', '.join(LEVELS)}")
@@ -74,6 +78,8 @@ class LibraryFolder:
             "main.cpp": self.fill("main.cpp", **self.example_in_cpp()),
             "Makefile": self.fill("Makefile"),
             "README.md": self.fill("README.md"),
+            f"{self.name}_paddle.c": self.fill("model_paddle.c", **self.description()),
+            **{f"paddle/include/{x}": read_template(x, __file__) for x in PADDLE_HEADERS},
         }
         files = {file: text.encode() for file, text in texts.items()}
         weights = self.library.weights_file
@@ -181,6 +187,18 @@ class LibraryFolder:
             lines.append("    prepack(given, made);  /* weights in the form that kernels want */")
         return lines
 
+    def description(self) -> dict[str, object]:
+        """The words of model_paddle.c."""
+        groups = self.library.inputs, self.library.outputs
+        inputs, outputs = ("".join(map(describe_array, group)) for group in groups)
+        return {
+            "input_rows": inputs,
+            "output_rows": outputs,
+            "counts": ", ".join(str(len(group)) for group in groups),
+            "changes": int(bool(self.library.updated)),
+            "weights_linked": f"{self.name}_weights" if self.embed else "NULL",
+        }
+
     # ---- the examples ------------------------------------------------------------------------
 
     def example(self) -> dict[str, str]:
@@ -248,6 +266,13 @@ class LibraryFolder:
             "members": members,
             "first_numbers": first,
         }
+
+
+def describe_array(array: HeaderArray) -> str:
+    """The row of an input or output in its library's description of itself."""
+    kind, sizes = array.spec.dtype.name.upper(), ", ".join(map(str, array.spec.shape or [1]))
+    shape = f"(const int[]){{{sizes}}}"
+    return f'    {{"{c_string(array.label)}", {kind}, {array.spec.ndim}, {shape}, {array.at}}},\n'
 
 
 def formats(slot: HeaderArray) -> tuple[str, str]:

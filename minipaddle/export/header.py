@@ -11,13 +11,14 @@ from ..engine.core.slots import slot
 
 @dataclass
 class HeaderArray:
-    """An array of the caller's or of the library's: its name, spec and bytes, and where in the
-    arena it lies.
+    """An array of the caller's or of the library's: its name, spec and bytes, where in the arena it
+    lies, and what Python calls it.
     """
 
     name: str
     spec: Spec
     at: int = 0
+    label: str = ""
 
     @property
     def type(self) -> str:

@@ -93,8 +93,10 @@ class Library:
             if records[k] in packed
         }
         names = identifiers(method.inputs)
-        self.inputs = [HeaderArray(n, r.spec) for n, r in zip(names, program.inputs, strict=True)]
-        self.outputs = [HeaderArray(f"output_{k}", r.spec) for k, r in enumerate(program.outputs)]
+        pairs = zip(names, method.inputs, program.inputs, strict=True)
+        self.inputs = [HeaderArray(name, r.spec, label=label) for name, label, r in pairs]
+        names = [f"output_{k}" for k in range(len(program.outputs))]
+        self.outputs = [HeaderArray(n, r.spec, label=n) for n, r in zip(names, program.outputs)]
         specs = [*updated.values(), *prepacked.values(), *(s.spec for s in self.inputs)]
         sizes = [spec.nbytes for spec in [*specs, *(s.spec for s in self.outputs)]]
         places, self.work, self.size = lay_out(self.pointers, sizes, self.plan.size)

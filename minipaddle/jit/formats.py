@@ -29,7 +29,10 @@ class ExportFormat(NamedTuple):
 
 FORMATS: dict[str, ExportFormat] = {
     "c": ExportFormat(
-        "export.c", "_c", "a folder: model.c, model.h, weights, an example, a Makefile"
+        "export.c",
+        "_c",
+        "a folder: model.c, model.h, weights, examples, a Makefile, and paddle_inference_api.h for "
+        "programs in C++ that use Paddle's predictors",
     ),
     "wasm": ExportFormat(
         "export.wasm", "_wasm", "a folder: a WebAssembly module and a page that runs it"

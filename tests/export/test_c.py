@@ -8,6 +8,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -100,8 +101,8 @@ def test_the_same_model_gives_the_same_bytes(tmp_path):
     net = nn.Linear(3, 2)
     for folder in ("a", "b"):
         write(saved(net, random(2, 3)), tmp_path / folder)
-    for file in (tmp_path / "a").iterdir():
-        assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes()
+    for file in filter(Path.is_file, (tmp_path / "a").rglob("*")):
+        assert file.read_bytes() == (tmp_path / "b" / file.relative_to(tmp_path / "a")).read_bytes()
 
 
 @pytest.mark.parametrize("level", [name for name in processors() if name in LEVELS])
