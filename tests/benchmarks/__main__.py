@@ -2,7 +2,7 @@
 
 Each is a module beside this file with a function `run(threads, arguments)`; the first line of its
 docstring says what it measures. `steps`, `against`, `collectives`, `products`, `memory`,
-`sharding`, `planner`, `inference` and `eager_operators` have options of their own:
+`sharding`, `serving`, `planner`, `inference` and `eager_operators` have options of their own:
 `./run bench steps --help`.
 """
 
@@ -33,6 +33,7 @@ def main() -> None:
         ["products"],
         ["memory"],
         ["sharding"],
+        ["serving"],
         ["inference"],
         ["planner"],
         ["eager_operators"],

@@ -9,6 +9,7 @@ runs under load.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 
@@ -42,9 +44,26 @@ SECONDS, QUEUE, CONNECTIONS = 2.0, 64, 256
 
 
 def run(threads: int, arguments) -> None:
+    parser = argparse.ArgumentParser(prog="./run bench serving", description=__doc__)
+    parser.add_argument(
+        "--loadgen", action="store_true", help="drive the server by MLPerf's LoadGen, too"
+    )
+    parser.add_argument("--seconds", type=float, default=5.0, help="of a run of LoadGen, at least")
+    within = "ms in which LoadGen's scenario Server wants 99 %% of the answers"
+    parser.add_argument("--within", type=float, default=100.0, help=within)
+    options = parser.parse_args(arguments)
+    if options.loadgen and find_spec("mlperf_loadgen") is None:
+        sys.exit('LoadGen is not installed: .venv/bin/python -m pip install -e ".[loadgen]"')
     for name, (net, shape) in nets().items():
         with tempfile.TemporaryDirectory() as folder:
-            Console(width=120).print(table_of(name, net, shape, Path(folder), threads))
+            arguments_ = name, net, shape, Path(folder), threads
+            if options.loadgen:
+                from .serving_loadgen import compare_generators
+
+                table = compare_generators(*arguments_, options)
+            else:
+                table = table_of(*arguments_)
+            Console(width=120).print(table)
 
 
 def nets() -> dict:
