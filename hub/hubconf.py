@@ -6,6 +6,7 @@ import json
 from collections import namedtuple
 from pathlib import Path
 
+import text_networks as _text
 import wheels as _wheels
 
 import minipaddle as paddle
@@ -55,6 +56,25 @@ def char_gpt(pretrained: bool = False):
     return _with_weights(net, "char_gpt", pretrained)
 
 
+@_scored
+def text_reader(pretrained: bool = False):
+    """A reader of lines of digits, small and large Latin letters and `.,-/:%$'`, which it gives as
+    small ones: [n, 3, 48, w] from -1 to 1, probabilities [n, w // 4, 46]; `net.letters` are the
+    letters of the classes 1 and up, class 0 is CTC's blank.
+    """
+    net = _text.Reader(len(_text.LETTERS) + 1)
+    net.letters = _text.LETTERS
+    return _with_weights(net, "text_reader", pretrained)
+
+
+@_scored
+def text_finder(pretrained: bool = False):
+    """A finder of text: pictures [n, 3, h, w] from -1 to 1, h and w multiples of 32, to the
+    probability [n, 1, h, w] that a pixel is inside of a line.
+    """
+    return _with_weights(_text.Finder(), "text_finder", pretrained)
+
+
 # ---- networks in the wheels of others ------------------------------------------------------------
 
 _Ocr = namedtuple("_Ocr", ["finder", "reader", "turner", "letters"])
@@ -70,7 +90,7 @@ def pp_ocr_v4():
 
     finder: pictures [n, 3, h, w] to the probability [n, 1, h, w] that a pixel is text; h and w are
     multiples of 32. reader: lines [n, 3, 48, w] from -1 to 1 to probabilities [n, steps, 6625] of
-    `letters`, of which the first is CTC's blank. turner: lines [n, 3, 48, 192] to [n, 2], upright
+    CTC's blank and the `letters`. turner: lines [n, 3, 48, 192] to [n, 2], upright
     or upside down. From the wheel rapidocr-onnxruntime 1.4.4 (pip install
     'rapidocr-onnxruntime==1.4.4'), Apache-2.0; the networks are PaddleOCR's.
 
@@ -82,7 +102,7 @@ def pp_ocr_v4():
 
 def pp_ocr_v6():
     """PP-OCRv6 (small), which reads some more languages: (finder, reader, turner, letters), as
-    `pp_ocr_v4` gives them, with 18,710 letters.
+    `pp_ocr_v4` gives them, with 18,709 letters.
 
     From the wheel rapidocr 3.10 (pip install 'rapidocr==3.10.0'), Apache-2.0; the networks are
     PaddleOCR's.

@@ -1,6 +1,7 @@
 """Train the models of this folder: `python hub/train.py [NAME ...]`. Weights and scores replace
-those in `hub/weights` and `hub/scores.json`. On two cores `lenet_digits` takes ten seconds,
-`char_gpt` some minutes.
+those in `hub/weights` and `hub/scores.json`. On two cores `lenet_digits` takes ten seconds, the
+others some minutes. `text_reader` and `text_finder` draw their lines in the fonts of the computer
+(`text_lines.py` names free ones).
 """
 
 import json
@@ -8,11 +9,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import text_lines as lines
 from rich.progress import track
 
 import minipaddle as paddle
-from minipaddle import hub
+from minipaddle import hub, nn
 from minipaddle.nn import functional as F
+from minipaddle.vision import ocr
 
 HERE = Path(__file__).parent
 MODELS = hub.module_of(HERE, "local", force_reload=False)
@@ -96,8 +99,124 @@ def char_gpt(net, steps=3000, rows=16, rate=3e-3) -> dict:
     }
 
 
+# ---- reading text --------------------------------------------------------------------------------
+
+
+class Drawn(paddle.io.Dataset):
+    """Batches that are drawn when they are asked for, each once: `draw(number)`."""
+
+    def __init__(self, steps: int, draw):
+        self.steps, self.draw = steps, draw
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def __getitem__(self, k: int):
+        return self.draw(k)
+
+
+def learn(net, name: str, steps: int, rate: float, draw, loss_of) -> None:
+    """AdamW on `loss_of(*batch)`, the rate rising for 200 steps, then falling along a cosine."""
+    falling = paddle.optimizer.lr.CosineAnnealingDecay(rate, steps - 200, eta_min=rate / 100)
+    rates = paddle.optimizer.lr.LinearWarmup(falling, 200, 0.0, rate)
+    clip = nn.ClipGradByGlobalNorm(5.0)
+    optimizer = paddle.optimizer.AdamW(rates, parameters=net.parameters(), grad_clip=clip)
+
+    @paddle.jit.to_static(backend="native")
+    def step(*batch):
+        loss = loss_of(*batch)
+        loss.backward()
+        optimizer.step()
+        optimizer.clear_grad()
+        return loss
+
+    net.train()
+    loader = paddle.io.DataLoader(Drawn(steps, draw), batch_size=None, num_workers=1)
+    for batch in track(loader, name, total=steps):
+        step(*batch)
+        rates.step()
+    net.eval()
+
+
+def text_reader(net, steps=6000, rows=32, rate=2e-3) -> dict:
+    """CTC on lines drawn in the fonts that training sees."""
+    fonts = lines.list_fonts()
+
+    def draw(k: int):
+        pictures, texts = lines.draw_batch(rows, fonts, k)
+        return pictures, *lines.number_letters(texts)
+
+    def loss_of(pictures, labels, counts):
+        scores = net.score(pictures).transpose([1, 0, 2])
+        long = paddle.full([rows], scores.shape[0], "int64")
+        return F.ctc_loss(scores, labels, long, counts)
+
+    learn(net, "text_reader", steps, rate, draw, loss_of)
+    seen, unseen = (count_right(net, lines.list_fonts(each)) for each in (False, True))
+    return {
+        "score": f"{100 * unseen:.1f} % of lines in fonts of families that it did not see are read "
+        f"without an error, {100 * seen:.1f} % in fonts that it saw.",
+        "recipe": f"{steps} steps of AdamW on {rows} lines, drawn in {len(fonts)} fonts, rate "
+        f"{rate} along a cosine.",
+    }
+
+
+def count_right(net, fonts: list[str], rows=2048) -> float:
+    """The share of lines that are read without an error."""
+    pictures, texts = lines.draw_batch(rows, fonts, seed=2**31)
+    with paddle.no_grad():
+        scores = [net.score(paddle.to_tensor(x)).numpy() for x in np.split(pictures, rows // 64)]
+    paths = np.concatenate(scores).argmax(-1)
+    read = ("".join(lines.LETTERS[k - 1] for k in ocr.collapse(path)).strip() for path in paths)
+    return float(np.mean([one == other for one, other in zip(read, texts, strict=True)]))
+
+
+def text_finder(net, steps=3000, rows=8, rate=3e-3, size=192) -> dict:
+    """The shrink map by its probability, and by the step that learns its threshold."""
+    fonts = lines.list_fonts()
+
+    def draw(k: int):
+        pictures, pages = lines.draw_pages(rows, size, fonts, k)
+        maps = [ocr.shrink_map(boxes / 4, size // 4, size // 4, least=1) for boxes in pages]
+        return pictures, *(np.stack(each)[:, None] for each in zip(*maps, strict=True))
+
+    def loss_of(pictures, maps, mask):
+        probability, threshold = net(pictures)
+        step = ocr.binarize(probability, threshold)
+        overlap = 2 * (step * maps * mask).sum() / (((step + maps) * mask).sum() + 1)
+        return F.binary_cross_entropy(probability, maps, mask) + 1 - overlap
+
+    learn(net, "text_finder", steps, rate, draw, loss_of)
+    recall, precision = measure_finder(net, lines.list_fonts(unseen=True), size)
+    return {
+        "score": f"{100 * recall:.1f} % of the lines in fonts that it did not see are found, and "
+        f"{100 * precision:.1f} % of what it finds is one (their boxes share a half).",
+        "recipe": f"{steps} steps of AdamW on {rows} drawn pages of {size} x {size} pixels, rate "
+        f"{rate} along a cosine.",
+    }
+
+
+def measure_finder(net, fonts: list[str], size: int, rows=128) -> tuple[float, float]:
+    """(recall, precision): a line and a box are one if they share half of what they cover."""
+    pictures, pages = lines.draw_pages(rows, size, fonts, seed=2**31)
+    hits = there = boxes_found = 0
+    with paddle.no_grad():
+        maps = [net(paddle.to_tensor(x)).numpy() for x in np.split(pictures, rows // 16)]
+    for probability, boxes in zip(np.concatenate(maps)[:, 0], pages, strict=True):
+        masks, others = (
+            [ocr.fill_polygon(box, size, size) for box in each]
+            for each in (boxes, ocr.find_boxes(probability)[0])
+        )
+        hits += sum(any((a & b).sum() > (a | b).sum() / 2 for b in others) for a in masks)
+        there, boxes_found = there + len(masks), boxes_found + len(others)
+    return hits / there, hits / max(boxes_found, 1)
+
+
+NAMES = ("lenet_digits", "char_gpt", "text_reader", "text_finder")
+
+
 def main(names) -> None:
-    for name in names or ("lenet_digits", "char_gpt"):
+    for name in names or NAMES:
         paddle.seed(0)
         net = getattr(MODELS, name)()
         found = globals()[name](net)

@@ -19,6 +19,6 @@ def find_file(package: str, name: str, wheel: str) -> Path:
 
 
 def read_letters(path: Path) -> list[str]:
-    """The letter of each class of a reader: CTC's blank, those that its file lists, a space."""
+    """The letters of a reader's classes after CTC's blank: those that its file lists, a space."""
     properties = {p.key: p.value for p in library().load(path).metadata_props}
-    return ["", *properties["character"].splitlines(), " "]
+    return [*properties["character"].splitlines(), " "]
