@@ -75,9 +75,18 @@ def text_finder(pretrained: bool = False):
     return _with_weights(_text.Finder(), "text_finder", pretrained)
 
 
-# ---- networks in the wheels of others ------------------------------------------------------------
-
 _Ocr = namedtuple("_Ocr", ["finder", "reader", "turner", "letters"])
+
+
+def text_system(pretrained: bool = False):
+    """`text_finder` and `text_reader` as (finder, reader, turner, letters), as `pp_ocr_v4` is: what
+    `paddle.vision.ocr.TextSystem` takes. There is no turner.
+    """
+    finder, reader = text_finder(pretrained), text_reader(pretrained)
+    return _Ocr(finder, reader, None, reader.letters)
+
+
+# ---- networks in the wheels of others ------------------------------------------------------------
 
 
 def _ocr(package: str, wheel: str, *names: str) -> _Ocr:

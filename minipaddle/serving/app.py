@@ -16,17 +16,18 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ..version import minipaddle as version
-from . import protocol
+from . import pictures, protocol
 from .answers import answering, run_off_loop
 from .completions import Completions
 from .gate import Gate
-from .loading import LOAD_LIMIT
-from .metrics import Metrics
+from .loading import LOAD_LIMIT, NamedModels
+from .metrics import Metrics, ModelMetrics
 from .parameters import mapping, parse, read, refuse, truth
+from .pictures import PictureReader
 from .protocol import JSON_LENGTH, RequestLimits
 from .repository import Repository, ServingOptions
 from .runner import ModelRunner, Refused
-from .writer import TextWriter, Writers
+from .writer import TextWriter
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 LAST = 1.0
@@ -58,16 +59,20 @@ UNLOAD_PARAMETERS = {"unload_dependents": truth()}  # no model here depends on a
 
 
 class Server:
-    """A folder of models, and models that write texts, behind HTTP: `texts` has by name what makes
-    each writer. `app` is an ASGI application.
+    """A folder of models, and models that write texts or read pictures, behind HTTP: `texts` and
+    `readers` have by name what makes each. `app` is an ASGI application.
     """
 
     def __init__(
         self, folder: str | Path, settings: Settings,
         texts: dict[str, Callable[[], TextWriter]] | None = None,
+        readers: dict[str, Callable[[], PictureReader]] | None = None,
     ):  # fmt: skip
         self.settings, self.metrics = settings, Metrics()
-        self.texts = Writers(texts or {}, settings.load_limit)
+        self.texts, self.readers = (
+            NamedModels(each or {}, settings.load_limit) for each in (texts, readers)
+        )
+        self.counters = {name: ModelMetrics(self.metrics, name, "1") for name in readers or ()}
         self.repository = Repository(folder, settings.options, self.metrics, settings.load_limit)
         self.draining = False
         self.ends = math.inf  # when draining must be over, by the clock `monotonic`
@@ -94,16 +99,19 @@ class Server:
     @asynccontextmanager
     async def lifespan(self, app):
         """Load the models while the server is live already; at the end, answer what waits."""
-        loading = [asyncio.create_task(each) for each in (self.watch(), self.texts.load())]
+        loading = [
+            asyncio.create_task(each)
+            for each in (self.watch(), self.texts.load(), self.readers.load())
+        ]
         yield
         self.draining = True
         for task in loading:
             task.cancel()
         await asyncio.wait(loading)
-        left = lambda: max(0.0, self.ends + LAST - monotonic())
+        left = lambda: min(max(0.0, self.ends + LAST - monotonic()), threading.TIMEOUT_MAX)
         self.ended = await self.repository.drain(left())
-        for writer in self.texts.loaded.values():
-            self.ended &= await asyncio.to_thread(writer.close, min(left(), threading.TIMEOUT_MAX))
+        for models in (self.texts, self.readers):
+            self.ended &= await asyncio.to_thread(models.close, left)
 
     async def watch(self) -> None:
         """Load the models, and those that change."""
@@ -122,8 +130,10 @@ class Server:
         return Response(status_code=200)
 
     async def ready(self, request: Request) -> Response:
-        only_texts = self.texts.makers and self.repository.present == []
-        ready = (only_texts or self.repository.ready()) and self.texts.ready() and not self.draining
+        named = self.texts, self.readers
+        alone = any(models.makers for models in named) and self.repository.present == []
+        ready = (alone or self.repository.ready()) and all(models.ready() for models in named)
+        ready = ready and not self.draining
         return Response(status_code=200 if ready else 503)
 
     async def server(self, request: Request) -> Response:
@@ -134,12 +144,20 @@ class Server:
         return Response(self.metrics.text(), media_type=TEXT)
 
     async def model_ready(self, request: Request) -> Response:
-        _, runner = self.find(request)
-        return Response(status_code=503 if runner.hanging else 200)
+        reader = self.reader_of(request)
+        hangs = reader.hangs if reader else self.find(request)[1].hanging
+        return Response(status_code=503 if hangs else 200)
+
+    def reader_of(self, request: Request) -> PictureReader | None:
+        """The model that reads pictures which a request is for; None if it is for another one."""
+        name, version = request.path_params["name"], request.path_params.get("version", "1")
+        return self.readers.get(name) if name in self.readers.makers and version == "1" else None
 
     async def model(self, request: Request) -> Response:
-        _, runner = self.find(request)
         name = request.path_params["name"]
+        if self.reader_of(request):
+            return JSONResponse(pictures.describe_pictures(name))
+        _, runner = self.find(request)
         return JSONResponse({
             "name": name,
             "versions": [str(n) for n in sorted(self.repository.models[name])],
@@ -184,10 +202,12 @@ class Server:
 
     async def infer(self, request: Request) -> Response:
         began, status = monotonic(), 500
-        _, runner = self.find(request)
+        reader = self.reader_of(request)
+        runner = reader or self.find(request)[1]
+        metrics = self.counters[request.path_params["name"]] if reader else runner.metrics
         try:
             runner.require_room()
-            response = await self.outputs(request, runner)
+            response = await (self.lines if reader else self.outputs)(request, runner)
             status = response.status_code
             return response
         except (ValueError, IndexError):
@@ -200,8 +220,19 @@ class Server:
             status = 499
             raise
         finally:
-            runner.metrics.count(status)
-            runner.metrics.seconds.observe(monotonic() - began)
+            metrics.count(status)
+            metrics.seconds.observe(monotonic() - began)
+
+    async def lines(self, request: Request, reader: PictureReader) -> Response:
+        """The lines of text in a picture."""
+        body, media = await self.body(request), request.headers.get("content-type", "")
+        asked, picture = await run_off_loop(
+            len(body), pictures.read_picture, body, media, request.headers.get(JSON_LENGTH),
+            self.settings.limits,
+        )  # fmt: skip
+        lines = await reader.read(picture)
+        content = pictures.write_lines(request.path_params["name"], asked, lines)
+        return Response(content, media_type=JSON)
 
     async def outputs(self, request: Request, runner: ModelRunner) -> Response:
         body, seen = await self.body(request), None

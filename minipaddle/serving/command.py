@@ -7,6 +7,10 @@ largest, window_ms, preferred, buckets, queue, workers, threads, rounds and run_
 --text NAME=FOLDER:MODEL adds a model that writes texts: MODEL of FOLDER/hubconf.py, with weights
 and with `letters`. Clients of OpenAI's completions reach it at /v1.
 
+--reader NAME=FOLDER:MODEL adds a model that reads pictures: MODEL of FOLDER/hubconf.py gives its
+finder, reader, turner and letters (`paddle.vision.ocr.TextSystem`). A picture is sent as it is:
+curl -H 'Content-Type: image/png' --data-binary @page.png .../v2/models/NAME/infer
+
 what is exposed: one port of one address, by itself 8000 of 127.0.0.1, which only this machine
 reaches, as plain HTTP. A client that reaches it may call all of
   GET  /v2/health/live, /v2/health/ready            whether it lives, and is ready (no token)
@@ -27,7 +31,7 @@ those who can listen: put a proxy with TLS in front of an address that others re
 examples:
   python -m minipaddle serve models
   python -m minipaddle serve models --port 9000 --largest 32 --window-ms 2 --poll 5
-  python -m minipaddle serve models --text gpt=hub:char_gpt
+  python -m minipaddle serve models --text gpt=hub:char_gpt --reader page=hub:text_system
   python -m minipaddle serve models --host 0.0.0.0 --control --token-file /run/secrets/token
 """
 
@@ -42,6 +46,7 @@ import signal
 import sys
 from contextlib import suppress
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from time import monotonic
 
@@ -85,6 +90,8 @@ def parser() -> argparse.ArgumentParser:
     add("--connections", type=at_least(1), default=1024, help="requests at the same time")
     add("--text", action="append", default=[], metavar="NAME=FOLDER:MODEL", type=parse_text,
         help="a model that writes texts")  # fmt: skip
+    add("--reader", action="append", default=[], metavar="NAME=FOLDER:MODEL", type=parse_text,
+        help="a model that reads pictures")  # fmt: skip
     add("--slots", type=at_least(1), default=8, help="texts written at a time")
     for name, default, what in (
         ("poll", 0.0, "how often to look for changed models (0: never)"),
@@ -140,16 +147,40 @@ def parse_text(text: str) -> tuple[str, str, str]:
     return name, folder, model
 
 
-def writer_of(folder: str, model: str, slots: int, limit: float):
-    """The writer of a model of a folder, whose hubconf.py is run."""
+def load_model(folder: str, model: str):
+    """A model of a folder, whose hubconf.py is run, with its weights."""
     from .. import hub
+
+    make = hub.function_of(folder, model, "local", force_reload=False)
+    return make(**{"pretrained": True} if "pretrained" in signature(make).parameters else {})
+
+
+def writer_of(folder: str, model: str, slots: int, limit: float):
+    """The writer of texts of a model."""
     from .writer import TextWriter
 
-    net = hub.load(folder, model, source="local", pretrained=True)
+    net = load_model(folder, model)
     if not hasattr(net, "letters"):
         what = f"{folder}:{model} makes a {type(net).__name__} without letters"
         raise value_error(what, "a text model")
     return TextWriter(net, net.letters, slots, limit=limit)
+
+
+def reader_of(folder: str, model: str, limit: float):
+    """The reader of pictures of a model."""
+    from ..ir.input_spec import InputSpec
+    from ..jit import to_static
+    from ..vision.ocr import TextSystem
+    from .pictures import PictureReader
+
+    parts = load_model(folder, model)
+    if not hasattr(parts, "_asdict") or not {"finder", "reader", "letters"} <= {*parts._asdict()}:
+        what = f"{folder}:{model} makes a {type(parts).__name__}"
+        raise value_error(what, "a tuple with finder, reader, letters")
+    named = parts._asdict()
+    one = [InputSpec([1, 3, None, None], name="picture")]
+    named["finder"] = to_static(named["finder"], input_spec=one, backend="native")
+    return PictureReader(TextSystem(**named), limit=limit)
 
 
 def seconds(text: str) -> float:
@@ -199,9 +230,11 @@ def main(arguments=None) -> int:
         )  # fmt: skip
         how = {"slots": options.slots, "limit": options.run_limit}
         texts = {name: partial(writer_of, *place, **how) for name, *place in options.text}
-        if len(texts) < len(options.text):
-            raise value_error("--text with one name twice", "a name for each")
-        server = Server(options.folder, settings, texts)
+        readers = {name: partial(reader_of, *place, options.run_limit)
+                   for name, *place in options.reader}  # fmt: skip
+        if len(texts | readers) < len(options.text) + len(options.reader):
+            raise value_error("--text or --reader with one name twice", "a name for each")
+        server = Server(options.folder, settings, texts, readers)
     except (ValueError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

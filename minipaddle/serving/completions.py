@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from ..generation import Request, Sampler
 from .answers import answering, hide_places, run_off_loop
+from .loading import NamedModels
 from .parameters import (
     MOST,
     BadRequest,
@@ -26,7 +27,7 @@ from .parameters import (
     truth,
     whole,
 )  # fmt: skip
-from .writer import TextWriter, Writers
+from .writer import TextWriter
 
 STOPS = 16
 """The most strings that may end a text."""
@@ -109,7 +110,7 @@ class Stopper:
 class Completions:
     """The routes of some writers; `body` reads a request's."""
 
-    def __init__(self, writers: Writers, body=HTTPRequest.body):
+    def __init__(self, writers: NamedModels, body=HTTPRequest.body):
         self.writers, self.body, self.began = writers, body, int(time.time())
         self.routes = [
             Route("/v1/models", self.models),

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 from .answers import hide_places
 from .runner import Refused
@@ -49,3 +50,47 @@ async def beside(limit: float, function: Callable, *args):
     threading.Thread(target=run, name="beside", daemon=True).start()
     async with asyncio.timeout(limit):
         return await future
+
+
+class NamedModels:
+    """Models that programs make: those that write texts, or read pictures.
+
+    makers: by name what makes each; limit: seconds of a load
+    loaded: those that are there; coming: those that are loaded, or will be
+    """
+
+    def __init__(self, makers: dict[str, Callable[[], Any]], limit: float = LOAD_LIMIT):
+        self.makers, self.limit = makers, limit
+        self.loaded: dict[str, Any] = {}
+        self.coming = {*makers}
+
+    async def load(self) -> None:
+        """Load all, one after the other: they are programs, and may import others. One that fails
+        leaves the others.
+        """
+        for name, make in self.makers.items():
+            try:
+                self.loaded[name] = await beside(self.limit, make)
+            except Exception as error:
+                print(f"{name} was not loaded: {reason(error, self.limit)}", flush=True)
+            finally:
+                self.coming.discard(name)
+
+    def get(self, name: str | None):
+        """The model of a name. Raises Refused, with 503 while it is being loaded."""
+        if name in self.coming:
+            raise being_loaded()
+        if name not in self.loaded:
+            known = ", ".join(self.loaded)
+            raise Refused(404, f"there is no model {name!r:.110}; there are: {known}")
+        return self.loaded[name]
+
+    def close(self, left: Callable[[], float]) -> bool:
+        """End all threads, each within `left()` seconds; whether they ended."""
+        ended = [model.close(left()) for model in self.loaded.values()]
+        return all(ended)
+
+    def ready(self) -> bool:
+        """Whether all were loaded, and all their runs end."""
+        there = self.loaded.keys() == self.makers.keys()
+        return there and not any(model.hangs for model in self.loaded.values())

@@ -8,13 +8,12 @@ is about; an error of the scheduler itself ends all that are written.
 import asyncio
 import queue
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from time import monotonic
 from weakref import WeakSet
 
 from ..generation import Decoder, Request, Scheduler
-from .loading import LOAD_LIMIT, being_loaded, beside, reason
 from .runner import RUN_LIMIT, Refused
 
 
@@ -148,42 +147,3 @@ class TextWriter:
         self.calls.put(None)
         self.thread.join(limit)
         return not self.thread.is_alive()
-
-
-class Writers:
-    """Models that write texts.
-
-    makers: by the name of each what makes its writer; limit: seconds of a load
-    loaded: those that are there; coming: those that are loaded, or will be
-    """
-
-    def __init__(self, makers: dict[str, Callable[[], TextWriter]], limit: float = LOAD_LIMIT):
-        self.makers, self.limit = makers, limit
-        self.loaded: dict[str, TextWriter] = {}
-        self.coming = {*makers}
-
-    async def load(self) -> None:
-        """Load all, one after the other: they are programs, and may import others. One that fails
-        leaves the others.
-        """
-        for name, make in self.makers.items():
-            try:
-                self.loaded[name] = await beside(self.limit, make)
-            except Exception as error:
-                print(f"{name} was not loaded: {reason(error, self.limit)}", flush=True)
-            finally:
-                self.coming.discard(name)
-
-    def get(self, name: str | None) -> TextWriter:
-        """The writer of a name. Raises Refused, with 503 while it is being loaded."""
-        if name in self.coming:
-            raise being_loaded()
-        if name not in self.loaded:
-            known = ", ".join(self.loaded)
-            raise Refused(404, f"there is no model {name!r:.110}; there are: {known}")
-        return self.loaded[name]
-
-    def ready(self) -> bool:
-        """Whether all were loaded, and all their steps end."""
-        there = self.loaded.keys() == self.makers.keys()
-        return there and not any(writer.hangs for writer in self.loaded.values())

@@ -12,8 +12,9 @@ from starlette.applications import Starlette
 import minipaddle as paddle
 from minipaddle.generation import Decoder, Request, Sampler, Scheduler
 from minipaddle.serving.completions import Completions, Stopper
+from minipaddle.serving.loading import NamedModels
 from minipaddle.serving.runner import Refused
-from minipaddle.serving.writer import TextWriter, Writers
+from minipaddle.serving.writer import TextWriter
 
 LETTERS = "\nabcdefg .,hi"
 
@@ -47,7 +48,7 @@ def alone(net, prompt: str, n: int, sampler: Sampler) -> str:
 
 def app_of(writer) -> Starlette:
     """The routes of a writer that is there."""
-    writers = Writers({"gpt": lambda: writer})
+    writers = NamedModels({"gpt": lambda: writer})
     asyncio.run(writers.load())
     return Starlette(routes=Completions(writers).routes)
 
@@ -221,7 +222,7 @@ def test_bodies_that_are_none(writer):
 
 def test_a_writer_that_is_not_made(writer, capsys):
     """It has a time; the others are made all the same. It is missed, and so is readiness."""
-    writers = Writers({"hangs": lambda: time.sleep(1000), "gpt": lambda: writer}, limit=0.2)
+    writers = NamedModels({"hangs": lambda: time.sleep(1000), "gpt": lambda: writer}, limit=0.2)
     asyncio.run(writers.load())
     assert not writers.ready()
     assert writers.get("gpt") is writer

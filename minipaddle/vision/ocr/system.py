@@ -61,15 +61,17 @@ class TextSystem:
         self.side, self.batch, self.width = side, batch, width
 
     def __call__(self, image) -> list[LineOfText]:
-        picture = open_pixels(image)
-        boxes = self.find(picture)
-        lines = self.turn([lay_down(straighten(picture, box)) for box in boxes])
-        texts = self.read(lines)
-        return [
-            LineOfText(box, text, score)
-            for box, (text, score) in zip(boxes, texts, strict=True)
-            if score >= self.least_score
-        ]
+        return self.read_pictures([image])[0]
+
+    def read_pictures(self, images: list) -> list[list[LineOfText]]:
+        """The lines of each picture; those of all are read in batches together."""
+        pictures = [open_pixels(image) for image in images]
+        boxes = [self.find(picture) for picture in pictures]
+        pairs = zip(pictures, boxes, strict=True)
+        lines = [lay_down(straighten(picture, box)) for picture, each in pairs for box in each]
+        texts = iter(self.read(self.turn(lines)))
+        everything = ([LineOfText(box, *next(texts)) for box in each] for each in boxes)
+        return [[line for line in each if line.score >= self.least_score] for each in everything]
 
     def find(self, picture):
         """The boxes of text in a picture [h, w, channels], sorted, int64 [n, 4, 2]."""
