@@ -32,7 +32,7 @@ class Reader(nn.Layer):
             convolve(64, 64), convolve(64, width, padding=(0, 1)),
         )  # fmt: skip
         self.along = nn.LayerList([self.look_around(width) for _ in range(2)])
-        self.letters = nn.Linear(width, classes)
+        self.head = nn.Linear(width, classes)
 
     @staticmethod
     def look_around(width: int) -> nn.Sequential:
@@ -44,7 +44,7 @@ class Reader(nn.Layer):
         columns = self.picture(lines).squeeze(2)
         for layer in self.along:
             columns = columns + layer(columns)
-        return self.letters(columns.transpose([0, 2, 1]))
+        return self.head(columns.transpose([0, 2, 1]))
 
     def forward(self, lines):
         grey = F.avg_pool2d(lines.mean(1, keepdim=True), 2)

@@ -23,8 +23,8 @@ from .library import Library
 
 OPTIONS = {
     "letters": {
-        "help": "the characters that a model of texts reads, in the order of its tokens, or a file "
-        "that holds them; its page takes a prompt ('' for no page)"
+        "help": "the characters of a model of texts, in the order of its tokens, or of a reader of "
+        "lines, of its classes after the blank, or a file that holds them ('' for no page)"
     },
     "title": {"help": "the title of the page"},
     "method": C_OPTIONS["method"],
@@ -43,6 +43,8 @@ ARRAYS = {"float": "Float32Array", "double": "Float64Array", "int64_t": "BigInt6
 CLASSES = 10
 SIDES = range(8, 65)
 """The sides of an image of a digit."""
+LINE = (1, 3, 48)
+"""How the shape of a line of text begins."""
 
 
 def write(
@@ -54,7 +56,7 @@ def write(
     method: str = "forward",
     name: str = "model",
 ) -> list[Path]:
-    """Write the module, its C, and for images of digits and for texts a page; returns the paths.
+    """Write the module, its C, and for digits, lines of text and texts a page; returns the paths.
 
     Raises ValueError for what C cannot compute (`c.write`), RuntimeError without zig.
     """
@@ -123,12 +125,29 @@ def kind_of(library: Library, letters: str | None) -> dict | None:
                 expected=f"the {count} characters that they stand for, in order",
                 hint='--letters "abc…", or --letters FILE.txt; --letters "" makes no page',
             )
-        return {"letters": letters, "title": "A text, continued"}
+        return {"kind": "text", "letters": letters, "title": "A text, continued"}
+    if x.dtype.name == "float32" and x.ndim == 4 and x.shape[:3] == LINE and y.ndim == 3:
+        return line_of(y.shape[-1] - 1, letters)
     side = math.isqrt(x.size)
     square = side * side == x.size and (x.ndim == 2 or x.shape[-1] == side)
     if x.dtype.name != "float32" or not square or y.size != CLASSES:
         return None
-    return {"side": side, "title": "Which digit is it?"} if side in SIDES else None
+    if side not in SIDES:
+        return None
+    return {"kind": "digit", "side": side, "title": "Which digit is it?"}
+
+
+def line_of(count: int, letters: str | None) -> dict | None:
+    """The facts for the page of a reader of lines; None if it wants none."""
+    if letters == "":
+        return None
+    if letters is None or len(letters) != count:
+        raise value_error(
+            f"the model reads {count} letters, and letters={letters!r:.40}",
+            expected=f"the {count} characters of its classes after the blank, in order",
+            hint='--letters "abc…", or --letters FILE.txt; --letters "" makes no page',
+        )
+    return {"kind": "line", "letters": letters, "title": "What does it say?"}
 
 
 def page(title: str, folder: LibraryFolder, kind: dict, module: bytes) -> str:

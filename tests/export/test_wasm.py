@@ -246,3 +246,62 @@ def test_a_prompt_is_continued_as_in_python(opened, tmp_path):
     assert "does not know Ü" in page.text_content("#said")
     assert sum(page.evaluate(BARS)) > 10
     assert json.loads(page.text_content("#facts"))["letters"] == LETTERS
+
+
+# ---- a reader of lines --------------------------------------------------------------------------
+
+
+class InkReader(nn.Layer):
+    """Reads "i" wherever four columns of a line hold ink."""
+
+    def forward(self, x):
+        ink = (x.max(1) < 0).astype("float32").max(1)
+        ink = F.max_pool1d(ink.unsqueeze(1), 4).squeeze(1)
+        return paddle.stack([1 - ink, ink], -1)
+
+
+def save_line(net, folder, letters, width=160):
+    one = saved(net, np.zeros((1, 3, 48, width), "float32"))
+    write(one, folder, letters=letters)
+
+
+@pytest.mark.parametrize("letters", [None, "ab"])
+def test_a_reader_needs_its_letters(tmp_path, letters):
+    with pytest.raises(ValueError, match="the model reads 1 letters"):
+        save_line(InkReader(), tmp_path, letters)
+
+
+class TestLines:
+    """The page of a reader in Chromium."""
+
+    pytestmark = IN_A_BROWSER
+
+    def test_a_line_is_spelled(self, opened, tmp_path):
+        save_line(InkReader(), tmp_path, "i")
+        page = opened(tmp_path)
+        draw(page, [[(x, 0.2), (x, 0.8)] for x in (0.2, 0.4, 0.7)])
+        page.wait_for_function("() => document.getElementById('said').textContent.includes('iii')")
+        numbers = np.float32(page.evaluate("() => [...lineImage()]")).reshape(1, 3, 48, 160)
+        columns = InkReader()(paddle.to_tensor(numbers)).numpy()[0, :, 1]
+        assert ((columns[1:] > columns[:-1]).sum(), columns[0]) == (3, 0)
+        assert (numbers[0, 0] < 0).any(1).sum() == pytest.approx(36 + 5, abs=3)  # HIGH of 48
+        page.click("#clear")
+        page.wait_for_function("() => !document.getElementById('said').textContent")
+
+    def test_equal_neighbours_count_once(self, opened, tmp_path):
+        save_line(InkReader(), tmp_path, "i")
+        page = opened(tmp_path)
+        columns = [[1, 0], [0, 1], [0, 1], [1, 0], [0, 1]]
+        spelled = page.evaluate("p => spell(Float32Array.from(p.flat()))", columns)
+        assert spelled == [["i", 1], ["i", 1]]
+
+    def test_the_hub_reads_a_number(self, opened, tmp_path):
+        """A number written with the mouse, by the reader that was trained on printed lines."""
+        reader = paddle.hub.load("hub", "text_reader", source="local", pretrained=True)
+        save_line(reader, tmp_path, reader.letters, width=192)
+        page = opened(tmp_path)
+        places = enumerate((1, 7, 0, 4))
+        strokes = [[((k + 0.7 * x) / 5 + 0.05, y) for x, y in stroke]
+                   for k, digit in places for stroke in DIGITS[digit]]  # fmt: skip
+        draw(page, strokes)
+        page.wait_for_function("() => document.getElementById('said').textContent.includes('1704')")
