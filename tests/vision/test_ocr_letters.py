@@ -61,6 +61,40 @@ def test_narrow_beams_are_likely_and_below_the_sum(seed, length, classes, blank)
             assert math.exp(score) <= sums[tuple(labels)] * (1 + 1e-12)
 
 
+def search_with_tables(probabilities, width, blank):
+    """The same search, a beginning and a letter at a time."""
+    beams = {(): (1.0, 0.0)}
+    for column in probabilities:
+        longer = Counter(), Counter()
+        for labels, (ends_blank, ends_letter) in beams.items():
+            for k, p in enumerate(column):
+                if k == blank:
+                    longer[0][labels] += (ends_blank + ends_letter) * p
+                elif labels and labels[-1] == k:
+                    longer[1][labels] += ends_letter * p
+                    longer[1][(*labels, k)] += ends_blank * p
+                else:
+                    longer[1][(*labels, k)] += (ends_blank + ends_letter) * p
+        sums = {
+            labels: (longer[0][labels], longer[1][labels]) for labels in {*longer[0], *longer[1]}
+        }
+        best = sorted((x for x in sums if sum(sums[x])), key=lambda x: -sum(sums[x]))[:width]
+        beams = {labels: sums[labels] for labels in best}
+    return {labels: sum(each) for labels, each in beams.items()}
+
+
+@pytest.mark.parametrize(
+    ("seed", "length", "classes", "blank"), [*CASES, (5, 9, 6, 0), (6, 12, 4, 3)]
+)
+@pytest.mark.parametrize("width", [1, 2, 5])
+def test_beams_are_those_of_a_search_with_tables(seed, length, classes, blank, width):
+    p = draw(seed, length, classes)
+    expected = search_with_tables(p, width, blank)
+    found = ocr.decode_beams(p, width, blank)
+    assert [tuple(labels) for labels, _ in found] == [*expected]
+    np.testing.assert_allclose([math.exp(score) for _, score in found], [*expected.values()])
+
+
 def test_the_sum_is_what_ctc_loss_learns():
     p = draw(7, 6, 4)
     logits = paddle.to_tensor(np.log(p)[:, None])

@@ -107,16 +107,15 @@ def check_convex(name: str, corners):
 
 
 ARC = 0.25
-"""How far, in pixels, the chords of a round corner may be from its circle."""
+"""How far, in pixels, the chords of a round corner are from its circle; their number is rounded."""
 
 
 def offset_polygon(corners, distance: float):
     """A convex polygon whose edges are moved outwards by `distance`, or inwards if it is negative.
 
-    Moved outwards it has all points at that distance: its corners are arcs, drawn as chords no more
-    than a quarter of a pixel off. Raises ValueError for a polygon that has no area, or is not
-    convex. Source: Johnson,
-    Clipper 6, `ClipperOffset` with round joins.
+    Moved outwards it has all points at that distance: its corners are arcs, drawn as chords about
+    a quarter of a pixel off. Raises ValueError for a polygon that has no area, or is not convex.
+    Source: Johnson, Clipper 6, `ClipperOffset` with round joins.
 
     >>> square = [[0, 0], [4, 0], [4, 4], [0, 4]]
     >>> paddle.vision.ocr.offset_polygon(square, -1.0).tolist()
