@@ -39,6 +39,8 @@ class TextSystem:
     `least_score` are left out. `side` is the shorter side that the finder sees at least. Lines are
     read `batch` at a time, from the narrowest to the widest, in pictures at least `width` wide.
 
+    `pp_ocr_v4` in MiniPaddle's folder `hub` gives PP-OCR's networks and letters (`paddle.hub`).
+
     Raises ValueError for a picture of another form, and where `letters` are not one fewer than the
     classes. Source: Du et al. 2020; RapidOCR, whose defaults these are.
 
