@@ -29,10 +29,10 @@ MOST = 3
 
 def tests_of(path: str) -> list[str]:
     """The test files of a module; a ValueError if there is no such module."""
-    module = Path(os.path.abspath(path)).as_posix().rpartition("/minipaddle/")[2]
+    _, inside, module = Path(os.path.abspath(path)).as_posix().rpartition("/minipaddle/")
     file = ROOT / "minipaddle" / module
-    if not (module and file.is_file()):
-        near = sorted((ROOT / "minipaddle").rglob(file.name)) if module else []
+    if not (inside and file.is_file()):
+        near = sorted((ROOT / "minipaddle").rglob(file.name)) if inside else []
         there = ", ".join(found.relative_to(ROOT).as_posix() for found in near)
         hint = f"; there is {there}" if near else ""
         raise ValueError(f"--of {path}: minipaddle has no such module{hint}")
