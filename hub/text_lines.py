@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 from text_networks import LETTERS
 
-HEIGHT, WIDTH, LONGEST = 24, 160, 16
+HEIGHT, WIDTH, LONGEST = 24, 160, 12
 """Pixels of a line, and the letters that it has at most."""
 
 FOLDERS = (Path("/usr/share/fonts"), Path.home() / ".fonts", Path.home() / "Library/Fonts")
@@ -70,7 +70,7 @@ def write_number(rng: random.Random) -> str:
         f"{n(1, 31):02}/{n(1, 12):02}/{n(1990, 2040)}",
         f"{n(0, 23):02}:{n(0, 59):02}", f"{n(0, 100)}%", f"{n(1, 99)},{n(0, 999):03}.{n(0, 99):02}",
         "".join(rng.choice("0123456789") for _ in range(n(2, 10))),
-        "".join(rng.choice("0123456789.,-/:%$") for _ in range(n(3, 9))),
+        f"{n(100, 999)}-{n(1000, 9999)}",
     ))  # fmt: skip
 
 
@@ -86,7 +86,7 @@ def write_text(rng: random.Random) -> str:
     else:
         text = word
     case = rng.choice((str.lower, str.lower, str.capitalize, str.upper))
-    return case(text[: rng.randint(6, LONGEST)]).strip()
+    return case(text[: rng.randint(5, LONGEST)]).strip()
 
 
 def draw_line(text: str, file: str, rng: random.Random, height: int = HEIGHT) -> Image.Image:
@@ -97,7 +97,7 @@ def draw_line(text: str, file: str, rng: random.Random, height: int = HEIGHT) ->
     sheet = Image.new("L", (wide + 8, high + 8))
     ImageDraw.Draw(sheet).text((4 - left, 4 - top), text, 255, font=font)
     scale = rng.uniform(0.7, 0.92) * height / high if high > height // 2 else 0.8
-    across = min(scale * rng.uniform(0.85, 1.15), WIDTH / (wide + 8))
+    across = min(scale * rng.uniform(0.8, 1.2), WIDTH / (wide + 8))
     size = max(round(sheet.width * across), 4), height
     slant, turn = rng.uniform(-0.15, 0.15), rng.uniform(-0.02, 0.02)
     middle, middle_out = (sheet.width / 2, sheet.height / 2), (size[0] / 2, size[1] / 2)
@@ -107,7 +107,7 @@ def draw_line(text: str, file: str, rng: random.Random, height: int = HEIGHT) ->
     f = middle[1] - d * middle_out[0] - e * middle_out[1] + up
     line = sheet.transform(size, Image.Transform.AFFINE, (a, b, c, d, e, f), Image.BILINEAR)
     return (
-        line.filter(ImageFilter.GaussianBlur(rng.uniform(0.3, 1.0))) if rng.random() < 0.3 else line
+        line.filter(ImageFilter.GaussianBlur(rng.uniform(0.3, 0.8))) if rng.random() < 0.3 else line
     )
 
 
@@ -129,11 +129,11 @@ def shade(ink: np.ndarray, noise: np.random.Generator) -> np.ndarray:
     """Lines in random greys on uneven, noisy grounds: dark on light, or, of four one, light on
     dark."""
     each = (len(ink), 1, 1)
-    light, dark = noise.uniform(0.6, 1, each), noise.uniform(0, 0.4, each)
+    light, dark = noise.uniform(0.65, 1, each), noise.uniform(0, 0.35, each)
     dark_ground = noise.random(each) < 0.25
     ground, pen = np.where(dark_ground, dark, light), np.where(dark_ground, light, dark)
     slope = noise.uniform(-0.15, 0.15, each) * np.linspace(-1, 1, ink.shape[-1])
-    grain = noise.normal(0, 1, ink.shape) * noise.uniform(0, 0.2, each) * (light - dark)
+    grain = noise.normal(0, 1, ink.shape) * noise.uniform(0, 0.15, each) * (light - dark)
     return (2 * np.clip(ground + (pen - ground) * ink + slope + grain, 0, 1) - 1).astype("float32")
 
 

@@ -19,11 +19,11 @@ def convolve(inputs: int, outputs: int, padding=1) -> nn.Sequential:
 class Reader(nn.Layer):
     """Lines [n, 3, 48, w] from -1 to 1 to probabilities [n, w // 4, classes], CTC's blank first.
 
-    Five convolutions bring a line 24 pixels high down to one row of columns; two along the row see
-    a letter's neighbours.
+    Five convolutions bring a line 24 pixels high down to one row of columns; three along the row,
+    each reaching twice as far, see a letter's neighbours.
     """
 
-    def __init__(self, classes: int, width: int = 96):
+    def __init__(self, classes: int, width: int = 88):
         super().__init__()
         self.picture = nn.Sequential(
             convolve(1, 16), nn.MaxPool2D(2),
@@ -31,12 +31,12 @@ class Reader(nn.Layer):
             convolve(32, 64), nn.MaxPool2D((2, 1)),
             convolve(64, 64), convolve(64, width, padding=(0, 1)),
         )  # fmt: skip
-        self.along = nn.LayerList([self.look_around(width) for _ in range(2)])
+        self.along = nn.LayerList([self.look_around(width, reach) for reach in (1, 2, 4)])
         self.head = nn.Linear(width, classes)
 
     @staticmethod
-    def look_around(width: int) -> nn.Sequential:
-        conv = nn.Conv1D(width, width, 5, padding=2, bias_attr=False)
+    def look_around(width: int, reach: int) -> nn.Sequential:
+        conv = nn.Conv1D(width, width, 5, padding=2 * reach, dilation=reach, bias_attr=False)
         return nn.Sequential(conv, nn.BatchNorm1D(width), nn.ReLU())
 
     def score(self, lines):

@@ -138,7 +138,7 @@ def learn(net, name: str, steps: int, rate: float, draw, loss_of) -> None:
     net.eval()
 
 
-def text_reader(net, steps=6000, rows=32, rate=2e-3) -> dict:
+def text_reader(net, steps=10_000, rows=32, rate=2e-3) -> dict:
     """CTC on lines drawn in the fonts that training sees."""
     fonts = lines.list_fonts()
 

@@ -82,9 +82,10 @@ function markAll(from) {                   // all panes but the one of the click
   say();
   const seen = "[data-sel]:not([aria-expanded=true], [hidden] *)";
   for (const body of all(".body").filter(b => b.parentElement.id !== from)) {
-    const look = name => [...body.querySelectorAll(`.${name}${seen}`)];
-    const ofGradient = e => state.gradients && e.tracks.some(t => state.gradients.has(t));
-    const element = look("hit").find(ofGradient) || ["this", "hit", "has"].flatMap(look)[0];
+    const look = name => body.querySelector(`.${name}${seen}`);
+    const isGradient = e => e.tracks.some(t => state.gradients.has(t));
+    const element = state.gradients && [...body.querySelectorAll(`.hit${seen}`)].find(isGradient)
+      || look("this") || look("hit") || look("has");
     if (element) scrollTo(body, element);
   }
 }
