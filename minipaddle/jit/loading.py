@@ -6,7 +6,7 @@ import json
 import math
 import os
 import time
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from copy import deepcopy
 from itertools import count
 from pathlib import Path
@@ -14,6 +14,7 @@ from types import MethodType
 
 from ..core.casting import casting
 from ..core.files import require_file, waiting
+from ..engine.core.dim import Dim, apply_equalities, note_decision, prove, rename
 from ..engine.core.dispatch import Recording, current, describe
 from ..engine.core.errors import teach, type_error, value_error
 from ..engine.eager.device import QUIET, current_place
@@ -194,7 +195,7 @@ class TranslatedLayer(Layer):
             name: [self._places[state.name][2:] for state in method.program.states]
             for name, method in programs.items()
         }
-        self._at_once = AtOnce(self._places)
+        self._at_once, self._around = AtOnce(self._places), None
         self.training = False
         for name in programs.keys() - {"forward"}:
             self.__dict__[name] = MethodType(LoadedMethod(name), self)
@@ -251,14 +252,25 @@ class TranslatedLayer(Layer):
         operands = arguments(method, inputs, named)
         for record, x in zip(program.inputs, operands, strict=True):
             fitting_shape(record.spec, x, record.attrs["name"], sizes)
-        check_guards(program.guards, sizes, program)
+        rely_on(program, sizes)
         states = [store.get(key) for store, key in self._kept_of[name]]
         top = current.top
-        taped = top.tracing or (top.recording and any(map(wants_gradient, [*operands, *states])))
-        run = on_tape if taped else self._at_once
-        outputs = run(program, operands, states, sizes)
+        wanted = top.recording and any(map(wants_gradient, [*operands, *states]))
+        if self._around is not None or top.tracing or wanted:
+            outputs = on_tape(program, operands, states, sizes, self._around)
+        else:
+            outputs = self._at_once(program, operands, states, sizes)
         results = [None if k is None else outputs[k] for k in method.places]
         return create_restore(method.structure, method.leaves)(results, sizes)
+
+    @contextmanager
+    def applied_within(self, block):
+        """A block in which operators are applied one by one, within another block."""
+        before, self._around = self._around, block
+        try:
+            yield
+        finally:
+            self._around = before
 
 
 class LoadedMethod:
@@ -343,10 +355,24 @@ class AtOnce:
         return RANDOM if kind == "random" else Housed(store, key)
 
 
-def on_tape(program: Program, inputs: list, states: list, sizes: dict) -> list[Tensor]:
+def rely_on(program: Program, sizes: dict) -> None:
+    """Check the guards of a program. A trace in which these sizes are open relies on them, too."""
+    known = []
+    for guard in program.guards:
+        left, sign, right, answer = guard
+        a, b = rename(left, sizes), rename(right, sizes)
+        held = prove(apply_equalities(a - b), sign) if isinstance(a - b, Dim) else not answer
+        if held is None:
+            note_decision(a, sign, b, answer)
+        elif held is not answer:  # for all sizes, or these are known
+            known.append(guard)
+    check_guards(known, sizes, program)
+
+
+def on_tape(program: Program, inputs, states, sizes: dict, around=None) -> list[Tensor]:
     """The same, operator by operator, with a tape; or into the program that is being traced."""
     held = [counter() if x is None else x for x in states]
-    with casting(None):
+    with casting(None), around or nullcontext():
         results = replay(program, [*inputs, *held], sizes)
     return settle(program, results, states)
 

@@ -4,9 +4,11 @@ import warnings
 from copy import deepcopy
 
 from ..engine.core.errors import value_error
+from ..jit.loading import TranslatedLayer
 from ..nn.quant.format import ConvertibleQuantedLayer, LinearQuanterDequanter
 from .base import BaseQuanter
 from .config import QuantConfig
+from .programs import QuantedProgram
 
 
 class Quantization:
@@ -16,7 +18,11 @@ class Quantization:
         self._config = deepcopy(config)
 
     def prepare(self, model):
-        """The model, with other layers in the place of those that are quantized."""
+        """The model, with other layers in the place of those that are quantized; a loaded program
+        in a layer that quantizes its products.
+        """
+        if isinstance(model, TranslatedLayer):
+            return QuantedProgram(model, self._config.global_config)
         self._config._specify(model)
         self._put_quanted_layers(model)
         self._put_observers(model)
