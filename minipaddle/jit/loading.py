@@ -196,6 +196,7 @@ class TranslatedLayer(Layer):
             for name, method in programs.items()
         }
         self._at_once, self._around = AtOnce(self._places), None
+        self._checked: set[tuple] = set()  # sizes with which a method was called
         self.training = False
         for name in programs.keys() - {"forward"}:
             self.__dict__[name] = MethodType(LoadedMethod(name), self)
@@ -252,7 +253,10 @@ class TranslatedLayer(Layer):
         operands = arguments(method, inputs, named)
         for record, x in zip(program.inputs, operands, strict=True):
             fitting_shape(record.spec, x, record.attrs["name"], sizes)
-        rely_on(program, sizes)
+        call = name, *sizes.items()
+        if current.top.tracing or call not in self._checked:
+            rely_on(program, sizes)
+            self._checked.update(() if current.top.tracing else [call])
         states = [store.get(key) for store, key in self._kept_of[name]]
         top = current.top
         wanted = top.recording and any(map(wants_gradient, [*operands, *states]))
