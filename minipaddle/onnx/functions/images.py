@@ -182,7 +182,8 @@ def _(x, *inputs, mode="nearest", coordinate_transformation_mode="half_pixel",
         nearest = partial(nearest_places, step=1 / factor, corners=corners, centers=centers,
                           rounding=nearest_mode or ("ceil" if factor < 1 else "floor"))  # fmt: skip
         k = int(factor) if float(factor).is_integer() else 0
-        if mode == "nearest" and k and nearest(2, 2 * k) == (0,) * k + (1,) * k:
+        whole = mode == "nearest" and not corners and 0 < k <= LARGEST
+        if whole and nearest(2, 2 * k) == (0,) * k + (1,) * k:
             x = repeat_pixels(x, d + 2, k)
             continue
         n, m = as_known(numpy.array([n, m], object), "image sizes")
