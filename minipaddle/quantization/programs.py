@@ -49,14 +49,14 @@ class QuantedProgram(Layer):
         self.training = model.training
 
     def forward(self, *inputs, **named):
-        """What the program gives."""
+        """The outputs of the program."""
         by_array = {}
         for name, product in zip(self.weights, self.products, strict=True):
             _, _, store, key = self.model._places[name]
             if product.converted and store[key] is not product.weight:
                 store[key] = product.weight  # its floats are not kept
             by_array[id(store[key].array)] = product
-        with self.model.applied_within(multiplying(by_array)):
+        with self.model.apply_within(multiplying(by_array)):
             return self.model(*inputs, **named)
 
 
