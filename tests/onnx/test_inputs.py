@@ -129,3 +129,14 @@ def test_weights_in_branches(tmp_path):
     for on in (True, False):
         ours = net(paddle.to_tensor(X[0]), paddle.to_tensor(on)).numpy()
         np.testing.assert_allclose(ours, by_runtime(model, [X[0], np.array(on)])[0], 1e-6)
+
+
+def test_weights_that_are_hardly_numbers_are_zeros(tmp_path):
+    """A processor multiplies them slowly. In half precision they are numbers like others."""
+    for dtype, small, expected in (("float32", 1e-39, 0.0), ("float16", 3e-6, 3e-6)):
+        w = np.array([1.5, small, -small, np.nan], dtype)
+        code = helper.np_dtype_to_tensor_dtype(w.dtype)
+        node = helper.make_node("Mul", ["x", "w"], ["y"])
+        model = model_of([node], [("x", [4], code)], [("y", [4], code)], {"w": w})
+        kept = load(model, tmp_path).state_dict()["w"].numpy()
+        np.testing.assert_array_equal(kept, np.array([1.5, expected, -expected, np.nan], dtype))
