@@ -17,7 +17,7 @@ SIZES = {
     "Reshape": lambda x, shape, allowzero=0: x.reshape([int(n) for n in shape]),
     "Unsqueeze": lambda x, axes: numpy.expand_dims(x, tuple(map(int, axes))),
     "Squeeze": lambda x, axes=None: x.squeeze(None if axes is None else tuple(map(int, axes))),
-    "Equal": numpy.frompyfunc(lambda a, b: bool(as_guarded(a, True) == b), 2, 1),
+    "Equal": numpy.frompyfunc(lambda a, b: as_guarded(a, True) == as_guarded(b, True), 2, 1),
     "Where": lambda c, x, y: numpy.where(c.astype(bool), x, y),
     "ReduceProd": lambda x, axes=None, keepdims=1, noop_with_empty_axes=0: one(prod(x), keepdims),
     "ReduceSum": lambda x, axes=None, keepdims=1, noop_with_empty_axes=0: one(sum(x), keepdims),
