@@ -79,7 +79,11 @@ class Carrier:
         self.tasks: set = set()
         self.free: asyncio.LifoQueue = asyncio.LifoQueue()
         for _ in range(self.connections):
-            self.free.put_nowait(await asyncio.open_connection("127.0.0.1", self.port))
+            self.free.put_nowait(await self.open())
+
+    async def open(self):
+        """A connection."""
+        return await asyncio.open_connection("127.0.0.1", self.port)
 
     def issue(self, samples) -> None:
         """LoadGen's call: send these."""
@@ -93,7 +97,10 @@ class Carrier:
     async def carry(self, one: int) -> None:
         streams = await self.free.get()
         try:
-            while self.error is None and (status := await answer(streams, self.request)) != 200:
+            while self.error is None:
+                status, streams = await self.ask(streams)
+                if status == 200:
+                    break
                 if status != 503:
                     raise RuntimeError(f"the server answered {status}")
                 self.refused += 1
@@ -102,6 +109,15 @@ class Carrier:
             self.error = error
         self.free.put_nowait(streams)
         self.loadgen.QuerySamplesComplete([self.loadgen.QuerySampleResponse(one, 0, 0)])
+
+    async def ask(self, streams):
+        """(the status, the connection): another one where the server had closed it, long unused."""
+        try:
+            return await answer(streams, self.request), streams
+        except (EOFError, ConnectionError):
+            streams[1].close()
+            streams = await self.open()
+            return await answer(streams, self.request), streams
 
     def close(self) -> None:
         """End the thread; raise what went wrong."""
@@ -187,7 +203,7 @@ def compare_generators(name, net, shape, folder: Path, threads: int, options) ->
         for scenario in ("SingleStream", "Server", "Offline"):
             for peer in sorted(peers, reverse=True):
                 server.set_window(peer, 0.0)
-                rate = 1.5 * most if scenario == "Offline" else LOAD * most
+                rate = 3 * most if scenario == "Offline" else LOAD * most
                 by_loadgen = run_scenario(
                     scenario, server.port, requests[peer], seconds=options.seconds, rate=rate,
                     bound=options.within / 1e3, least=1000,

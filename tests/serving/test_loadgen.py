@@ -2,6 +2,8 @@
 
 import json
 import re
+import socket
+import threading
 
 import pytest
 
@@ -100,6 +102,36 @@ def test_refused_requests_are_sent_again(folder):
     assert result.refused > 0
     assert (answers(process, 503), answers(process, 200)) == (result.refused, result.count)
     process.end()
+
+
+@pytest.fixture
+def closing(folder):
+    """The port of a server that closes each connection after an answer."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer():
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:  # closed
+                    return
+                with connection:
+                    if connection.recv(1000):
+                        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
+    thread.join()
+
+
+@pytest.mark.timeout(120)
+def test_closed_connections_are_opened_again(closing):
+    result = run_scenario(
+        "SingleStream", closing, request_of(), seconds=0.1, least=30, connections=1
+    )
+    assert (result.count >= 30, result.refused) == (True, 0)
 
 
 @pytest.mark.timeout(120)
