@@ -2,7 +2,16 @@
 
 import math
 
-from ...core.prelude import dt, e, movement, refuse_unsupported, same_shape, value_error, whole
+from ...core.prelude import (
+    dt,
+    e,
+    movement,
+    refuse_unsupported,
+    same_shape,
+    slot,
+    value_error,
+    whole,
+)
 from ...engine.eager.control_flow import while_loop
 from ...engine.ops.gather import take
 from ...ops import arrangement
@@ -89,6 +98,7 @@ def ctc_loss(
     return loss.sum() if reduction == "sum" else loss
 
 
+@slot("ctc.insert_blanks")
 def insert_blanks(labels, blank: int):
     """(the labels [batch, 2L + 1] with blanks around each, where a blank before may be skipped)."""
     rows, length = labels.spec.shape
@@ -114,13 +124,21 @@ def forward_scores(emitted, can_skip, input_lengths):
     lengths, steps = input_lengths.expand(alpha.spec.shape), emitted.spec.shape[0]
 
     def step(time, alpha):
-        moved, skipped = shift(alpha, 0, IMPOSSIBLE)
-        skipped = e.where(can_skip, skipped, IMPOSSIBLE)
-        arrived = logaddexp(logaddexp(alpha, moved), skipped) + take(emitted, time, axis=0)
+        arrived = advance(alpha, can_skip, take(emitted, time, axis=0))
         return time + 1, e.where(lengths > time, arrived, alpha)
 
     begin, going_on = creation.full([], 1, dt.int64), lambda time, _: time < steps
     return while_loop(going_on, step, [begin, alpha], trip_count=steps - 1)[1]
+
+
+@slot("ctc.advance")
+def advance(alpha, can_skip, emitted):
+    """The scores of the places [2L + 1, batch] a column later: each is reached from itself, from
+    the one before, and over a blank that may be skipped.
+    """
+    moved, skipped = shift(alpha, 0, IMPOSSIBLE)
+    skipped = e.where(can_skip, skipped, IMPOSSIBLE)
+    return logaddexp(logaddexp(alpha, moved), skipped) + emitted
 
 
 def total_score(alpha, label_lengths):

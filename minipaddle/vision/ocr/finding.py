@@ -4,12 +4,13 @@ Source: Liao et al., "Real-time scene text detection with differentiable binariz
 """
 
 from ...core.prelude import NUMPY as np
-from ...core.prelude import sigmoid, value_error
+from ...core.prelude import sigmoid, slot, value_error
 from .polygons import fill_polygon, fit_rectangle, measure_polygon, offset_polygon
 
 __all__ = ["binarize", "find_boxes", "score_box", "shrink_map", "sort_boxes", "unclip"]
 
 
+@slot("ocr.binarize")
 def binarize(probability, threshold, k=50.0):
     """1 / (1 + exp(-k (probability - threshold))): a step that a finder can learn through, because
     it is not flat.
@@ -23,6 +24,7 @@ def binarize(probability, threshold, k=50.0):
     return sigmoid(k * (probability - threshold))
 
 
+@slot("ocr.shrink_map")
 def shrink_map(boxes, height: int, width: int, ratio=0.4, least=8):
     """The map that a finder should give a picture, and a mask: float32 [height, width].
 
@@ -49,6 +51,7 @@ def shrink_map(boxes, height: int, width: int, ratio=0.4, least=8):
     return learn, mask
 
 
+@slot("ocr.unclip")
 def unclip(box, ratio=1.6):
     """A box [4, 2] moved outwards by area · ratio / perimeter, as `shrink_map` moved it inwards:
     a polygon [k, 2] with round corners.
@@ -135,6 +138,7 @@ def score_box(probability, box) -> float:
     return float(inside.mean(dtype="float64")) if inside.size else 0.0
 
 
+@slot("ocr.sort_boxes")
 def sort_boxes(boxes, tolerance=10.0):
     """Boxes [n, 4, 2] as one reads them: from top to bottom, and from left to right where the
     top left corners differ by less than `tolerance` in height.

@@ -4,11 +4,12 @@ Source: Graves et al., "Connectionist temporal classification" (2006).
 """
 
 from ...core.prelude import NUMPY as np
-from ...core.prelude import value_error
+from ...core.prelude import slot, value_error
 
 __all__ = ["collapse", "decode_beams", "decode_greedily"]
 
 
+@slot("ocr.collapse")
 def collapse(path, blank=0) -> list[int]:
     """The labels that a path [T] spells: of equal neighbours one, then no blanks.
 
@@ -19,6 +20,7 @@ def collapse(path, blank=0) -> list[int]:
     return path[mark_letters(path, blank)].tolist()
 
 
+@slot("ocr.mark_letters")
 def mark_letters(path, blank: int):
     """Which places of a path [T] begin a letter."""
     begins = path != blank
@@ -56,6 +58,7 @@ def check_probabilities(name: str, probabilities):
     return probabilities
 
 
+@slot("ocr.decode_beams")
 def decode_beams(probabilities, width=8, blank=0) -> list[tuple[list[int], float]]:
     """The `width` likeliest label sequences in probabilities [T, classes], best first, each with
     the logarithm of its probability, summed over its paths.
