@@ -68,18 +68,19 @@ def again(late, program: Program, wanted, free) -> tuple[list, list]:
     return sorted(set(late), key=order.get), needed
 
 
-def next_made(needed: list, order: dict, free: set) -> list | None:
-    """The records that make the last residual again that can be made from the others."""
-    have = {*needed, *free}
+def next_made(needed: list, order: dict, free: set) -> list:
+    """The records that make residuals again that can be made from others, the last one first."""
+    have, late = {*needed, *free}, []
     for record in reversed([r for r in needed if r in order and r not in free]):
         have.remove(record)
         records = [record] if is_view(record) else remade(record, have, 3)
         rules = iter(RECOMPUTED if records is None else ())
         records = next(filter(None, (rule(record, have) for rule in rules)), records)
-        if records is not None:
-            return records
-        have.add(record)
-    return None
+        if records is None:
+            have.add(record)
+        else:
+            late += records
+    return late
 
 
 @slot("ir.remade")
