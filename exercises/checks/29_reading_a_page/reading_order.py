@@ -46,6 +46,11 @@ exercise = Exercise(
         "no shape without boxes": "np.array(ordered).reshape(-1, 4, 2) → np.array(ordered)",
         "always floats": "np.array(ordered) → np.array(ordered, 'float64')",
     },
+    unkillable={
+        "return np.array(ordered).reshape(-1, 4, 2) → return np.array(ordered).reshape(-2, 4, 2)": (
+            "NumPy takes any negative size"
+        )
+    },
 )
 
 LINES = [[(5, 4), (40, 0), (80, 9)], [(0, 30), (60, 27)], [(20, 60)]]
@@ -79,8 +84,10 @@ def check(yours, corners, *tolerance, dtype="float64", order=None):
     order = order_of(corners, *(tolerance or (10.0,))) if order is None else order
     for same in (boxes, list(boxes), boxes[::-1].copy()[::-1]):
         got = yours.sort_boxes(same, *tolerance)
-        expect(got, boxes[order].reshape(-1, 4, 2), given=given)
-        expect_that(not len(boxes) or got.dtype == dtype, "another dtype", given=given, got=got)
+        expect(list(np.shape(got)), list(boxes.shape), given=given, why="the shape")
+        if len(boxes):
+            expect(got, boxes[order], given=given, rtol=0, atol=0)
+            expect_that(got.dtype == dtype, "another dtype", given=given, got=got)
     expect(boxes, boxes_at(corners, dtype), given=given, why="what is given stays as it is")
 
 
