@@ -55,6 +55,9 @@ from .protocol import RequestLimits
 
 SWITCH = 5e-4
 """Seconds after which the event loop, when it is busy, lets a thread start the next batch."""
+SEEN = {"finder": [1, 3, None, None], "turner": [None, 3, 48, 192],
+        "reader": [None, 3, 48, None]}  # fmt: skip
+"""The shapes of what the networks of a reader of pictures see."""
 TOKEN, VARIABLE = re.compile(r"[A-Za-z0-9._~+/-]+=*"), "MINIPADDLE_SERVE_TOKEN"
 """The form of a token (RFC 6750), and where it may stand. A command line has none: all users of
 a machine can read it."""
@@ -178,8 +181,9 @@ def reader_of(folder: str, model: str, limit: float):
         what = f"{folder}:{model} makes a {type(parts).__name__}"
         raise value_error(what, "a tuple with finder, reader, letters")
     named = parts._asdict()
-    one = [InputSpec([1, 3, None, None], name="picture")]
-    named["finder"] = to_static(named["finder"], input_spec=one, backend="native")
+    for name, shape in SEEN.items():
+        if named.get(name) is not None:
+            named[name] = to_static(named[name], input_spec=[InputSpec(shape, name=name)])
     return PictureReader(TextSystem(**named), limit=limit)
 
 
