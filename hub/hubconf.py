@@ -75,15 +75,16 @@ def text_finder(pretrained: bool = False):
     return _with_weights(_text.Finder(), "text_finder", pretrained)
 
 
-_Ocr = namedtuple("_Ocr", ["finder", "reader", "turner", "letters"])
+_Ocr = namedtuple("_Ocr", ["finder", "reader", "turner", "letters", "options"])
 
 
 def text_system(pretrained: bool = False):
-    """`text_finder` and `text_reader` as (finder, reader, turner, letters), as `pp_ocr_v4` is: what
-    `paddle.vision.ocr.TextSystem` takes. There is no turner.
+    """`text_finder` and `text_reader` as (finder, reader, turner, letters, options), as `pp_ocr_v4`
+    is: what `paddle.vision.ocr.TextSystem` takes. There is no turner. The finder's map is coarse,
+    so its boxes grow less; it knows lines 12 to 40 pixels high, so pictures keep their size.
     """
     finder, reader = text_finder(pretrained), text_reader(pretrained)
-    return _Ocr(finder, reader, None, reader.letters)
+    return _Ocr(finder, reader, None, reader.letters, dict(_text.OPTIONS))
 
 
 # ---- networks in the wheels of others ------------------------------------------------------------
@@ -91,11 +92,12 @@ def text_system(pretrained: bool = False):
 
 def _ocr(package: str, wheel: str, *names: str) -> _Ocr:
     paths = [_wheels.find_file(package, f"models/{name}.onnx", wheel) for name in names]
-    return _Ocr(*map(paddle.onnx.load, paths), _wheels.read_letters(paths[1]))
+    return _Ocr(*map(paddle.onnx.load, paths), _wheels.read_letters(paths[1]), {})
 
 
 def pp_ocr_v4():
-    """PP-OCRv4, which reads Chinese and English: (finder, reader, turner, letters).
+    """PP-OCRv4, which reads Chinese and English: (finder, reader, turner, letters, options), of
+    which there are none.
 
     finder: pictures [n, 3, h, w] to the probability [n, 1, h, w] that a pixel is text; h and w are
     multiples of 32. reader: lines [n, 3, 48, w] from -1 to 1 to probabilities [n, steps, 6625] of
@@ -110,8 +112,7 @@ def pp_ocr_v4():
 
 
 def pp_ocr_v6():
-    """PP-OCRv6 (small), which reads some more languages: (finder, reader, turner, letters), as
-    `pp_ocr_v4` gives them, with 18,709 letters.
+    """PP-OCRv6 (small), which reads some more languages, as `pp_ocr_v4` gives it: 18,709 letters.
 
     From the wheel rapidocr 3.10 (pip install 'rapidocr==3.10.0'), Apache-2.0; the networks are
     PaddleOCR's.

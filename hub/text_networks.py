@@ -9,6 +9,9 @@ LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz.,-/:%$' "
 """What the reader tells apart: class k + 1 is letter k, class 0 is the blank of CTC. It reads large
 letters as small ones."""
 
+OPTIONS = {"threshold": 0.4, "ratio": 0.6, "side": 32}
+"""Of a `TextSystem` with these networks."""
+
 
 def convolve(inputs: int, outputs: int, padding=1) -> nn.Sequential:
     """A convolution of 3 x 3, its norm, ReLU."""

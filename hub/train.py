@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import text_lines as lines
 from rich.progress import track
+from text_networks import OPTIONS
 
 import minipaddle as paddle
 from minipaddle import hub, nn
@@ -171,7 +172,7 @@ def count_right(net, fonts: list[str], rows=2048) -> float:
     return float(np.mean([one == other for one, other in zip(read, texts, strict=True)]))
 
 
-def text_finder(net, steps=3000, rows=8, rate=3e-3, size=192) -> dict:
+def text_finder(net, steps=1500, rows=8, rate=3e-3, size=192) -> dict:
     """The shrink map by its probability, and by the step that learns its threshold."""
     fonts = lines.list_fonts()
 
@@ -199,13 +200,14 @@ def text_finder(net, steps=3000, rows=8, rate=3e-3, size=192) -> dict:
 def measure_finder(net, fonts: list[str], size: int, rows=128) -> tuple[float, float]:
     """(recall, precision): a line and a box are one if they share half of what they cover."""
     pictures, pages = lines.draw_pages(rows, size, fonts, seed=2**31)
+    chosen = {name: OPTIONS[name] for name in ("threshold", "ratio")}
     hits = there = boxes_found = 0
     with paddle.no_grad():
         maps = [net(paddle.to_tensor(x)).numpy() for x in np.split(pictures, rows // 16)]
     for probability, boxes in zip(np.concatenate(maps)[:, 0], pages, strict=True):
         masks, others = (
             [ocr.fill_polygon(box, size, size) for box in each]
-            for each in (boxes, ocr.find_boxes(probability)[0])
+            for each in (boxes, ocr.find_boxes(probability, **chosen)[0])
         )
         hits += sum(any((a & b).sum() > (a | b).sum() / 2 for b in others) for a in masks)
         there, boxes_found = there + len(masks), boxes_found + len(others)

@@ -13,6 +13,8 @@ from ..engine.core.errors import value_error
 from ..jit.saved import SavedModel
 from .arena import bind_state
 from .header import HeaderArray, accessor, declaration
+from .letters import OPTION as LETTERS
+from .letters import as_letters, check_letters, is_reader
 from .library import INDEX_ERRORS, Library
 from .processor import LEVELS
 
@@ -24,6 +26,7 @@ OPTIONS = {
     "embed": {"action": "store_true", "help": "the weights as a C array, linked into the program"},
     "method": {"help": "which method of the model (default forward)"},
     "name": {"help": "what files and functions are called (default model)"},
+    **LETTERS,
 }
 PADDLE_HEADERS = ("paddle_inference_api.h", "exported_session.h", "exported_model.h")
 WORDS = 8
@@ -38,8 +41,10 @@ def write(
     embed: bool = False,
     method: str = "forward",
     name: str = "model",
+    letters: str | None = None,
 ) -> list[Path]:
-    """Write the folder; returns the paths of its files.
+    """Write the folder; returns the paths of its files. With `letters`, a reader of lines of text
+    has `read_line.c`, a program that reads them in pictures.
 
     Raises ValueError for a model with open sizes, for float16, for an operator without C, and for
     an unknown processor or method.
@@ -56,7 +61,8 @@ def write(
         raise value_error(f"processor={processor!r}", expected=f"one of {', '.join(LEVELS)}")
     if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII) or keyword.iskeyword(name):
         raise value_error(f"name={name!r}", expected="a name of C, such as model or digits")
-    files = LibraryFolder(Library(saved, method, processor), name, embed).files()
+    folder = LibraryFolder(Library(saved, method, processor), name, embed)
+    files = folder.files() | folder.line_reader(as_letters(letters))
     replace({str(Path(path) / file): data for file, data in files.items()})
     return [Path(path) / file for file in files]
 
@@ -88,6 +94,24 @@ class LibraryFolder:
         else:
             files[self.words["weights_name"]] = weights
         return files
+
+    def line_reader(self, letters: str | None) -> dict[str, bytes]:
+        """The program of a model that reads lines of text, if its letters are known."""
+        if letters is None or not is_reader(self.library):
+            return {}
+        (x,), (y, *_) = self.library.inputs, self.library.outputs
+        _, columns, classes = y.spec.shape
+        if check_letters(letters, classes - 1, "letters") is None:
+            return {}
+        words = {
+            "letters": ", ".join(f'"{c_string(letter)}"' for letter in letters),
+            "width": x.spec.shape[-1],
+            "columns": columns,
+            "classes": classes,
+            "input": x.name,
+            "output": y.name,
+        }
+        return {"read_line.c": self.fill("read_line.c", **self.example(), **words).encode()}
 
     def fill(self, template: str, **words: str) -> str:
         """A template with the facts and these words in it."""

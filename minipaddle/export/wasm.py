@@ -14,18 +14,17 @@ from string import Template
 
 from ..core.files import replace
 from ..engine.codegen.kernel import read_template
-from ..engine.core.errors import runtime_error, value_error
+from ..engine.core.errors import runtime_error
 from ..jit.saved import SavedModel
 from .c import OPTIONS as C_OPTIONS
 from .c import LibraryFolder
 from .header import HeaderArray
+from .letters import OPTION as LETTERS
+from .letters import as_letters, check_letters, is_reader
 from .library import Library
 
 OPTIONS = {
-    "letters": {
-        "help": "the characters of a model of texts, in the order of its tokens, or of a reader of "
-        "lines, of its classes after the blank, or a file that holds them ('' for no page)"
-    },
+    **LETTERS,
     "title": {"help": "the title of the page"},
     "method": C_OPTIONS["method"],
     "name": C_OPTIONS["name"],
@@ -43,8 +42,6 @@ ARRAYS = {"float": "Float32Array", "double": "Float64Array", "int64_t": "BigInt6
 CLASSES = 10
 SIDES = range(8, 65)
 """The sides of an image of a digit."""
-LINE = (1, 3, 48)
-"""How the shape of a line of text begins."""
 
 
 def write(
@@ -103,31 +100,17 @@ def words(name: str) -> list[str]:
 # ---- the page ----------------------------------------------------------------------------------
 
 
-def as_letters(letters: str | None) -> str | None:
-    """The letters, or those in the file of that name."""
-    if letters and "." in letters and Path(letters).is_file():
-        return Path(letters).read_text("utf-8")
-    return letters
-
-
 def kind_of(library: Library, letters: str | None) -> dict | None:
     """The facts for the page of a model; None if there is no page for such a model."""
     if len(library.inputs) != 1 or not library.outputs:
         return None
     x, y = library.inputs[0].spec, library.outputs[0].spec
     if x.dtype.kind == "i" and x.ndim == 2 and x.shape[0] == 1 and y.ndim == 3:
-        count = y.shape[-1]
-        if letters == "":
-            return None
-        if letters is None or len(letters) != count:
-            raise value_error(
-                f"the model reads {count} tokens, and letters={letters!r:.40}",
-                expected=f"the {count} characters that they stand for, in order",
-                hint='--letters "abc…", or --letters FILE.txt; --letters "" makes no page',
-            )
-        return {"kind": "text", "letters": letters, "title": "A text, continued"}
-    if x.dtype.name == "float32" and x.ndim == 4 and x.shape[:3] == LINE and y.ndim == 3:
-        return line_of(y.shape[-1] - 1, letters)
+        letters = check_letters(letters, y.shape[-1], "tokens")
+        return letters and {"kind": "text", "letters": letters, "title": "A text, continued"}
+    if is_reader(library):
+        letters = check_letters(letters, y.shape[-1] - 1, "letters")
+        return letters and {"kind": "line", "letters": letters, "title": "What does it say?"}
     side = math.isqrt(x.size)
     square = side * side == x.size and (x.ndim == 2 or x.shape[-1] == side)
     if x.dtype.name != "float32" or not square or y.size != CLASSES:
@@ -135,19 +118,6 @@ def kind_of(library: Library, letters: str | None) -> dict | None:
     if side not in SIDES:
         return None
     return {"kind": "digit", "side": side, "title": "Which digit is it?"}
-
-
-def line_of(count: int, letters: str | None) -> dict | None:
-    """The facts for the page of a reader of lines; None if it wants none."""
-    if letters == "":
-        return None
-    if letters is None or len(letters) != count:
-        raise value_error(
-            f"the model reads {count} letters, and letters={letters!r:.40}",
-            expected=f"the {count} characters of its classes after the blank, in order",
-            hint='--letters "abc…", or --letters FILE.txt; --letters "" makes no page',
-        )
-    return {"kind": "line", "letters": letters, "title": "What does it say?"}
 
 
 def page(title: str, folder: LibraryFolder, kind: dict, module: bytes) -> str:

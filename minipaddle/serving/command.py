@@ -184,7 +184,8 @@ def reader_of(folder: str, model: str, limit: float):
     for name, shape in SEEN.items():
         if named.get(name) is not None:
             named[name] = to_static(named[name], input_spec=[InputSpec(shape, name=name)])
-    return PictureReader(TextSystem(**named), limit=limit)
+    options = named.pop("options", {})
+    return PictureReader(TextSystem(**named, **options), limit=limit)
 
 
 def seconds(text: str) -> float:

@@ -164,7 +164,8 @@ def test_readers_of_text_out_of_a_wheel(wheels):
     for name in ("ch_PP-OCRv4_det_infer", "ch_PP-OCRv4_rec_infer",
                  "ch_ppocr_mobile_v2.0_cls_infer"):  # fmt: skip
         write_network(folder / f"{name}.onnx", IMAGE, character="a\nb\n'")
-    finder, reader, turner, letters = hub.load(HUB, "pp_ocr_v4", source="local")
+    finder, reader, turner, letters, options = hub.load(HUB, "pp_ocr_v4", source="local")
+    assert options == {}
     assert letters == ["a", "b", "'", " "]
     picture = paddle.rand([1, 3, 4, 8])
     for net in (finder, reader, turner):

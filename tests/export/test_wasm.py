@@ -14,6 +14,7 @@ from minipaddle import nn
 from minipaddle.export.wasm import write
 from tests.browsing import IN_A_BROWSER
 from tests.export.built import MODELS, TOLERANCE, random, results, saved
+from tests.export.lines import InkReader
 from tests.export.strokes import DIGITS, SAID, draw
 
 wasmtime = pytest.importorskip("wasmtime", reason="the extra `test` is not installed")
@@ -251,15 +252,6 @@ def test_a_prompt_is_continued_as_in_python(opened, tmp_path):
 # ---- a reader of lines --------------------------------------------------------------------------
 
 
-class InkReader(nn.Layer):
-    """Reads "i" wherever four columns of a line hold ink."""
-
-    def forward(self, x):
-        ink = (x.max(1) < 0).astype("float32").max(1)
-        ink = F.max_pool1d(ink.unsqueeze(1), 4).squeeze(1)
-        return paddle.stack([1 - ink, ink], -1)
-
-
 def save_line(net, folder, letters, width=160):
     one = saved(net, np.zeros((1, 3, 48, width), "float32"))
     write(one, folder, letters=letters)
@@ -267,7 +259,7 @@ def save_line(net, folder, letters, width=160):
 
 @pytest.mark.parametrize("letters", [None, "ab"])
 def test_a_reader_needs_its_letters(tmp_path, letters):
-    with pytest.raises(ValueError, match="the model reads 1 letters"):
+    with pytest.raises(ValueError, match="the model has 1 letters"):
         save_line(InkReader(), tmp_path, letters)
 
 
