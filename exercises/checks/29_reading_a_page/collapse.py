@@ -38,7 +38,6 @@ exercise = Exercise(
         "list(dict.fromkeys(path[mark_letters(path, blank)].tolist()))",
         "an array, not a list": "path[mark_letters(path, blank)].tolist() → "
         "path[mark_letters(path, blank)]",
-        "a list cannot be compared": "path = np.asarray(path, int) → path = np.asarray(path)",
     },
 )
 

@@ -145,7 +145,8 @@ def lines_that_touch_or_overlap(yours):
     check_upright(yours, [(5, 5, 41, 31), (15, 5, 41, 31)], 40, 60)
     check_upright(yours, [(-9, -7, 41, 31), (45, 30, 43, 29), (70, 4, 3, 31)], 40, 60)
     many = [(4 + 50 * (k % 2), 7 + 10 * k, 45, 13) for k in range(16)]
-    check_upright(yours, many, 170, 100, kind=np.array)
+    for kind in (list, np.array):
+        check_upright(yours, many, 170, 100, kind=kind)
 
 
 @exercise.property(
