@@ -111,12 +111,16 @@ def draw_line(text: str, file: str, rng: random.Random, height: int = HEIGHT) ->
     )
 
 
-def draw_batch(rows: int, fonts: list[str], seed: int) -> tuple[np.ndarray, list[str]]:
-    """Lines as float32 [rows, 1, HEIGHT, WIDTH] in -1 .. 1, and what they say."""
+def draw_batch(
+    rows: int, fonts: list[str], seed: int, write=write_text
+) -> tuple[np.ndarray, list[str]]:
+    """Lines as float32 [rows, 1, HEIGHT, WIDTH] in -1 .. 1, and what they say; `write(rng)` says
+    what.
+    """
     rng, noise = random.Random(seed), np.random.default_rng(seed)
     ink, texts = np.zeros((rows, HEIGHT, WIDTH), np.float32), []
     for sheet in ink:
-        text = write_text(rng) or "a"
+        text = write(rng)[:LONGEST].strip() or "a"
         line = np.asarray(draw_line(text, rng.choice(fonts), rng))[:, :WIDTH]
         free = WIDTH - line.shape[1]
         start = rng.randint(0, free if rng.random() < 0.3 else min(6, free))

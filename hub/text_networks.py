@@ -9,7 +9,7 @@ LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz.,-/:%$' "
 """What the reader tells apart: class k + 1 is letter k, class 0 is the blank of CTC. It reads large
 letters as small ones."""
 
-OPTIONS = {"threshold": 0.4, "ratio": 0.6, "side": 32}
+OPTIONS = {"threshold": 0.4, "ratio": 0.8, "side": 32}
 """Of a `TextSystem` with these networks."""
 
 
@@ -39,15 +39,16 @@ class Reader(nn.Layer):
 
     @staticmethod
     def look_around(width: int, reach: int) -> nn.Sequential:
-        conv = nn.Conv1D(width, width, 5, padding=2 * reach, dilation=reach, bias_attr=False)
-        return nn.Sequential(conv, nn.BatchNorm1D(width), nn.ReLU())
+        at = {"padding": (0, 2 * reach), "dilation": (1, reach)}
+        conv = nn.Conv2D(width, width, (1, 5), bias_attr=False, **at)
+        return nn.Sequential(conv, nn.BatchNorm2D(width), nn.ReLU())
 
     def score(self, lines):
         """Lines [n, 1, 24, w] to scores [n, w // 2, classes], before the softmax."""
-        columns = self.picture(lines).squeeze(2)
+        row = self.picture(lines)
         for layer in self.along:
-            columns = columns + layer(columns)
-        return self.head(columns.transpose([0, 2, 1]))
+            row = row + layer(row)
+        return self.head(row.squeeze(2).transpose([0, 2, 1]))
 
     def forward(self, lines):
         grey = F.avg_pool2d(lines.mean(1, keepdim=True), 2)
