@@ -40,8 +40,9 @@ def list(repo_dir: str, source: str = "github", force_reload: bool = False) -> l
     (`main` if there is no branch), which is kept in `~/.cache/minipaddle/hub`, or `$HUB_HOME`
     force_reload: download it again
 
-    >>> paddle.hub.list("hub", source="local")
-    ['basic_pitch', 'char_gpt', 'lenet_digits', 'magika', 'pp_ocr_v4', 'pp_ocr_v6', 'silero_vad']
+    >>> print(*paddle.hub.list("hub", source="local"))
+    basic_pitch char_gpt lenet_digits magika pp_ocr_v4 pp_ocr_v6 silero_vad text_finder text_reader
+    text_system
     """
     return [*functions(module_of(repo_dir, source, force_reload))]
 
