@@ -80,7 +80,7 @@ def test_other_models_have_a_module_and_no_page(tmp_path):
 
 def test_a_model_of_texts_needs_its_letters(tmp_path):
     one = saved(MODELS["gpt"][0](), MODELS["gpt"][1])
-    with pytest.raises(ValueError, match="reads 27 tokens, and letters='abc'") as error:
+    with pytest.raises(ValueError, match="has 27 tokens, and letters='abc'") as error:
         write(one, tmp_path / "new", letters="abc")
     assert "--letters" in str(error.value)
     (tmp_path / "letters.txt").write_text(LETTERS)

@@ -142,7 +142,7 @@ def test_a_text_without_a_place(folder, capsys):
             main([str(folder), "--text", text])
         assert f"{text} is not NAME=FOLDER:MODEL" in capsys.readouterr().err
     assert main([str(folder), "--text", "gpt=hub:a", "--text", "gpt=hub:b"]) == 2
-    assert "--text with one name twice" in capsys.readouterr().err
+    assert "--text or --reader with one name twice" in capsys.readouterr().err
 
 
 def test_a_drain_ends_though_clients_do_not(folder):
