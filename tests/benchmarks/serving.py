@@ -85,9 +85,7 @@ def table_of(name: str, net, shape: list[int], folder: Path, threads: int) -> Ta
     )  # fmt: skip
     write_models(net, shape, folder, threads)
     with Serving(folder, threads) as server:
-        row = np.random.default_rng(0).normal(size=(1, *shape)).astype("float32")
-        peers = [path.name for path in folder.iterdir() if any((path / "1").iterdir())]
-        requests = {peer: server.request(peer, row) for peer in peers}
+        requests = server.requests_for(shape)
         prefix = folder / "ours/1/model"
         runs = run_times(prefix, shape, threads) if net else {n: seconds_asleep(n) for n in BUCKETS}
         costs, base, slower = measured_costs(server, requests["ours"], runs)
@@ -95,11 +93,11 @@ def table_of(name: str, net, shape: list[int], folder: Path, threads: int) -> Ta
             costs = costs._replace(run=lambda rows: next(runs[n] for n in BUCKETS if n >= rows))
         most = server.saturated(requests["ours"])
         for window in WINDOWS:
-            for peer_ in peers:
+            for peer_ in requests:
                 server.set_window(peer_, window)
             for load in LOADS:
                 times = arrivals(load * most, SECONDS)
-                found = {p: asyncio.run(drive(server.port, requests[p], times)) for p in peers}
+                found = {p: asyncio.run(drive(server.port, requests[p], times)) for p in requests}
                 policy = BatchPolicy(BUCKETS[-1], window / 1e3, (), QUEUE)
                 wanted = simulate(times, policy, costs)
                 table.add_row(*cells(window, load * most, found, wanted, base))
@@ -180,8 +178,8 @@ class Serving:
             env=environment,
         )  # fmt: skip
         self.port = int(re.search(r":(\d+)$", self.process.stdout.readline())[1])
-        names = [path.name for path in folder.iterdir() if any((path / "1").iterdir())]
-        for name in names:
+        self.names = [path.name for path in folder.iterdir() if any((path / "1").iterdir())]
+        for name in self.names:
             until = time.monotonic() + 120
             while self.ask("GET", f"/v2/models/{name}/ready") != 200:
                 assert time.monotonic() < until, f"{name} was not loaded"
@@ -198,6 +196,11 @@ class Serving:
         """The status of an answer."""
         head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
         return asyncio.run(one_answer(self.port, head.encode()))
+
+    def requests_for(self, shape: list[int]) -> dict[str, bytes]:
+        """For each model a request for one random row."""
+        row = np.random.default_rng(0).normal(size=(1, *shape)).astype("float32")
+        return {name: self.request(name, row) for name in self.names}
 
     def request(self, name: str, row: np.ndarray) -> bytes:
         """A request for one row, numbers as bytes."""

@@ -17,7 +17,6 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
 from rich.table import Table
 
 from minipaddle.serving.simulator import Outcome
@@ -196,12 +195,10 @@ def compare_generators(name, net, shape, folder: Path, threads: int, options) ->
     )  # fmt: skip
     write_models(net, shape, folder, threads)
     with Serving(folder, threads) as server:
-        row = np.random.default_rng(0).normal(size=(1, *shape)).astype("float32")
-        peers = [path.name for path in folder.iterdir() if any((path / "1").iterdir())]
-        requests = {peer: server.request(peer, row) for peer in peers}
+        requests = server.requests_for(shape)
         most = server.saturated(requests["ours"])
         for scenario in ("SingleStream", "Server", "Offline"):
-            for peer in sorted(peers, reverse=True):
+            for peer in sorted(requests, reverse=True):
                 server.set_window(peer, 0.0)
                 rate = 3 * most if scenario == "Offline" else LOAD * most
                 by_loadgen = run_scenario(

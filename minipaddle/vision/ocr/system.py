@@ -71,7 +71,7 @@ class TextSystem:
         boxes = [self.find(picture) for picture in pictures]
         pairs = zip(pictures, boxes, strict=True)
         lines = [lay_down(straighten(picture, box)) for picture, each in pairs for box in each]
-        texts = iter(self.read(self.turn(lines)))
+        texts = iter(self.read(self.turn_upright(lines)))
         everything = ([LineOfText(box, *next(texts)) for box in each] for each in boxes)
         return [[line for line in each if line.score >= self.least_score] for each in everything]
 
@@ -90,7 +90,7 @@ class TextSystem:
         edges = np.hypot(*np.moveaxis(places[:, [1, 3]] - places[:, :1], -1, 0)).astype(int)
         return sort_boxes(places[(edges > 3).all(1)])
 
-    def turn(self, lines: list) -> list:
+    def turn_upright(self, lines: list) -> list:
         """The lines, turned by half a turn where the turner is sure they stand on their head."""
         if self.turner is None:
             return lines
