@@ -196,8 +196,8 @@ class Tracks:
         for row in rows_of(program):
             r = row.record
             values = [first.get(x, x) for x in row.inputs]
-            alike = same.setdefault((r.op, *values), [])
-            equal = (x for x in alike if values and is_same(x, r))
+            alike = same.setdefault((r.op, *values), []) if values else []
+            equal = (x for x in alike if is_same(x, r))
             first[r] = values[0] if r.op is after else next(equal, r)
             alike.append(r)
         groups: dict[Record, list[int]] = {}
