@@ -91,14 +91,12 @@ def write_text(rng: random.Random) -> str:
 
 def draw_line(text: str, file: str, rng: random.Random, height: int = HEIGHT) -> Image.Image:
     """Ink (255) on nothing (0): the text, turned, slanted and stretched a little."""
-    font = open_font(file, height)
-    left, top, right, bottom = font.getbbox(text)
-    wide, high = max(right - left, 1), max(bottom - top, height // 3)
-    sheet = Image.new("L", (wide + 8, high + 8))
-    ImageDraw.Draw(sheet).text((4 - left, 4 - top), text, 255, font=font)
+    mask = open_font(file, height).getmask(text)
+    wide, high = max(mask.size[0], 1), max(mask.size[1], height // 3)
+    sheet = Image.frombytes("L", mask.size, bytes(mask))
     scale = rng.uniform(0.7, 0.92) * height / high if high > height // 2 else 0.8
     across = min(scale * rng.uniform(0.8, 1.2), WIDTH / (wide + 8))
-    size = max(round(sheet.width * across), 4), height
+    size = max(round((wide + 8) * across), 4), height
     slant, turn = rng.uniform(-0.15, 0.15), rng.uniform(-0.02, 0.02)
     middle, middle_out = (sheet.width / 2, sheet.height / 2), (size[0] / 2, size[1] / 2)
     a, b, d, e = 1 / across, slant / scale, turn / across, 1 / scale
@@ -137,8 +135,10 @@ def shade(ink: np.ndarray, noise: np.random.Generator) -> np.ndarray:
     dark_ground = noise.random(each) < 0.25
     ground, pen = np.where(dark_ground, dark, light), np.where(dark_ground, light, dark)
     slope = noise.uniform(-0.15, 0.15, each) * np.linspace(-1, 1, ink.shape[-1])
-    grain = noise.normal(0, 1, ink.shape) * noise.uniform(0, 0.15, each) * (light - dark)
-    return (2 * np.clip(ground + (pen - ground) * ink + slope + grain, 0, 1) - 1).astype("float32")
+    grain = noise.uniform(0, 0.15, each) * (light - dark)
+    clean = (ground + (pen - ground) * ink + slope).astype("float32")
+    dots = noise.standard_normal(ink.shape, "float32") * grain.astype("float32")
+    return 2 * np.clip(clean + dots, 0, 1) - 1
 
 
 def number_letters(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -15,6 +15,7 @@ from text_networks import OPTIONS
 
 import minipaddle as paddle
 from minipaddle import hub, nn
+from minipaddle.codegen.machine import facts
 from minipaddle.nn import functional as F
 from minipaddle.vision import ocr
 
@@ -140,7 +141,9 @@ def learn(net, name: str, steps: int, rate: float, draw, loss_of) -> None:
 
 
 def text_reader(net, steps=10_000, rows=32, rate=2e-3) -> dict:
-    """CTC on lines drawn in the fonts that training sees."""
+    """CTC on lines drawn in the fonts that training sees. The network computes in bfloat16 where
+    the processor multiplies such numbers.
+    """
     fonts = lines.list_fonts()
 
     def draw(k: int):
@@ -148,7 +151,9 @@ def text_reader(net, steps=10_000, rows=32, rate=2e-3) -> dict:
         return pictures, *lines.number_letters(texts)
 
     def loss_of(pictures, labels, counts):
-        scores = net.score(pictures).transpose([1, 0, 2])
+        with paddle.amp.auto_cast(enable=facts().bf16, dtype="bfloat16"):
+            scores = net.score(pictures).transpose([1, 0, 2])
+        scores = scores.cast("float32")
         long = paddle.full([rows], scores.shape[0], "int64")
         return F.ctc_loss(scores, labels, long, counts)
 
