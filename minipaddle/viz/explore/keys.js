@@ -80,11 +80,10 @@ const ACTS = {                             // of buttons, by their data
     markAll("");
   },
   gradients: () => select(state.address, "", true),
-  show: (view, button) => {                // one of two ways to show a pane
-    const section = button.closest("section");
-    section.querySelectorAll("[data-view]").forEach(e => { e.hidden = e.dataset.view !== view; });
-    section.querySelectorAll("[data-show]").forEach(
-      e => e.setAttribute("aria-pressed", e === button));
+  show: (view, button) => {
+    for (const e of button.closest("section").querySelectorAll("[data-view],[data-show]"))
+      e.dataset.view ? e.hidden = e.dataset.view !== view
+        : e.setAttribute("aria-pressed", e === button);
   },
   key: key => act(key),
 };
@@ -97,7 +96,7 @@ document.addEventListener("click", ({target, detail, shiftKey}) => {
   else if (element?.dataset.sel) pick(element, shiftKey);
 });
 
-function hover({target}) {                 // a light mark on what is under the pointer or in focus
+function hover({target}) {                 // lights what the pointer or the focus is on
   const address = target.closest?.("[data-sel]")?.dataset.sel || "";
   if (address !== hover.last) mark(document, "lit", findFamily(tracksOf(address)));
   hover.last = address;
@@ -159,7 +158,7 @@ function rove(key, target) {               // one tab stop for a group; arrows m
   if (!next) return true;
   setStop(group, next);
   next.focus({preventScroll: true});
-  if (group.matches("section")) scrollTo(group.querySelector(".body"), next);
+  if (group.matches("section")) scrollTo([group.querySelector(".body"), next]);
   return true;
 }
 
@@ -188,7 +187,7 @@ function showNext() {                      // the next record that a search hit
   layOut();
   all(".cursor").forEach(e => e.classList.remove("cursor"));
   leaf.element.classList.add("cursor");
-  scrollTo(field, leaf.element);
+  scrollTo([field, leaf.element]);
 }
 
 addEventListener("message", ({data}) => /^(dark|light)$/.test(data?.theme) && setTheme(data.theme));

@@ -3,8 +3,9 @@
 const HEAD = 32, PAD = 12, GAP = 16, LEAST = 11 / 12;       // text of 12 px stays above 11
 const PHASES = [...new Set(D.paths.map(path => path[0]))];
 const pen = document.createElement("canvas").getContext("2d"), arranged = new Map();
+// crossings depend on the order of items and lines
+const ORDERS = [[0, 0], [1, 0], [1, 1], [1, 1, "network-simplex"]], orderOf = new Map();
 pen.font = "600 12px system-ui, sans-serif";
-const WAYS_OF_DAGRE = [["tight-tree", false], ["network-simplex", true], ["tight-tree", true]];
 
 function measureText(text) { return Math.ceil(pen.measureText(text).width); }
 
@@ -166,29 +167,30 @@ function splitParts(box) {                 // the items that lines connect
 
 function arrangePart(part) {               // Dagre, once for all parts of the same form
   const {items, lines} = part, index = new Map(items.map((item, k) => [item, k]));
-  if (items.length === 1) return {part, w: items[0].w, h: items[0].h, at: [[0, 0]], points: []};
-  const ends = lines.map(line => [index.get(line.a), index.get(line.b)]);
-  const form = `${items.map(i => `${i.w},${i.h}`).join(";")}|${ends.join(";")}`;
+  const ends = lines.map(line => [index.get(line.a), index.get(line.b)]), shape = ends.join(";");
+  const form = `${items.map(i => `${i.w},${i.h}`).join(";")}|${shape}`;
   let least = arranged.has(form) ? 0 : Infinity;
-  for (const [ranker, back] of WAYS_OF_DAGRE) {
+  for (const order of orderOf.get(shape) || ORDERS) {
     if (least <= ends.length / 20) break;  // few enough lines cross
-    const places = runDagre(items, back ? ends.toReversed() : ends, ranker);
-    if (back) places.points.reverse();
-    const crossings = countCrossings(places.points);
-    if (crossings < least) arranged.set(form, places);
-    least = Math.min(least, crossings);
+    const places = runDagre(items, ends, order), crossings = countCrossings(places.points);
+    if (crossings >= least) continue;
+    least = crossings;
+    arranged.set(form, places);
+    orderOf.set(shape, [order]);
   }
   return {part, ...arranged.get(form)};
 }
 
-function runDagre(items, ends, ranker) {
+function runDagre(items, ends, [back, endsBack, ranker = "tight-tree"]) {
   const g = new dagre.graphlib.Graph().setDefaultEdgeLabel(() => ({}));
+  const key = k => `n${k}`, turn = (list, yes) => yes ? list.toReversed() : list;
   g.setGraph({nodesep: GAP, ranksep: 28, edgesep: 12, ranker});
-  items.forEach(({w, h}, k) => g.setNode(String(k), {width: w, height: h}));
-  ends.forEach(([a, b]) => g.setEdge(String(a), String(b)));
+  turn([...items.keys()], back).forEach(
+    k => g.setNode(key(k), {width: items[k].w, height: items[k].h}));
+  turn(ends, endsBack).forEach(([a, b]) => g.setEdge(key(a), key(b)));
   dagre.layout(g);
-  const at = items.map((item, k) => [g.node(k).x - item.w / 2, g.node(k).y - item.h / 2]);
-  const points = ends.map(([a, b]) => g.edge(String(a), String(b)).points.map(p => [p.x, p.y]));
+  const at = items.map(({w, h}, k) => [g.node(key(k)).x - w / 2, g.node(key(k)).y - h / 2]);
+  const points = ends.map(([a, b]) => g.edge(key(a), key(b)).points.map(p => [p.x, p.y]));
   const xs = points.flat().map(p => p[0]), left = Math.min(0, ...xs), {width, height} = g.graph();
   [...at, ...points.flat()].forEach(p => { p[0] -= left; });
   return {w: Math.max(width, ...xs) - left, h: height, at, points};

@@ -71,7 +71,7 @@ function mark(root, kind, tracks) {        // kind: "hit", or "lit" for what the
     g.classList.toggle("hit", g.line.pairs.some(pair => pair.every(t => tracks.has(t))));
 }
 
-function markAll(from) {                   // all panes but the one of the click scroll to a mark
+function markAll(from) {                   // panes but that of the click scroll to a mark
   const first = Math.min(...[...state.tracks].flatMap(t => T[t].lines));
   const own = blocks.find(({element}) => element.dataset.sel === state.address);
   const block = own || blocks.findLast(([from, to]) => from <= first && first <= to);
@@ -81,25 +81,25 @@ function markAll(from) {                   // all panes but the one of the click
     [...stage.gone, ...stage.new].some(t => state.tracks.has(t))));
   say();
   const seen = "[data-sel]:not([aria-expanded=true], [hidden] *)";
-  for (const body of all(".body").filter(b => b.parentElement.id !== from)) {
-    const look = name => body.querySelector(`.${name}${seen}`);
-    const isGradient = e => e.tracks.some(t => state.gradients.has(t));
-    const element = state.gradients && [...body.querySelectorAll(`.hit${seen}`)].find(isGradient)
-      || look("this") || look("hit") || look("has");
-    if (element) scrollTo(body, element);
-  }
+  const isGradient = e => e.tracks.some(t => state.gradients.has(t));
+  scrollTo(...all(".body").filter(b => b.parentElement.id !== from).map(body => [body,
+    state.gradients && [...body.querySelectorAll(`.hit${seen}`)].find(isGradient)
+    || ["this", "hit", "has"].map(name => body.querySelector(`.${name}${seen}`)).find(Boolean),
+  ]).filter(view => view[1]));
 }
 
-function scrollTo(body, element) {
-  const [a, b] = [body, element].map(e => e.getBoundingClientRect());
-  const least = 8 + 24 * scale * (element.item?.depth || 0);    // heads of boxes
-  if (b.top < a.top + least || b.bottom > a.bottom - 8)
-    body.scrollTop += b.top - a.top - Math.max(least, (a.height - b.height) / 3);
-  if (b.left < a.left || b.left > a.right - Math.min(b.width, a.width / 2))
-    body.scrollLeft += b.left - a.left - Math.max(8, (a.width - b.width) / 2);
+function scrollTo(...views) {              // measures all first: one layout
+  const sides = views.map(view => view.map(e => e.getBoundingClientRect()));
+  views.forEach(([body, {item}], k) => {
+    const [a, b] = sides[k], least = 8 + 24 * scale * (item?.depth || 0);    // heads of boxes
+    if (b.top < a.top + least || b.bottom > a.bottom - 8)
+      body.scrollTop += b.top - a.top - Math.max(least, (a.height - b.height) / 3);
+    if (b.left < a.left || b.left > a.right - Math.min(b.width, a.width / 2))
+      body.scrollLeft += b.left - a.left - Math.max(8, (a.width - b.width) / 2);
+  });
 }
 
-function say() {                           // the chain of the selection in one sentence
+function say() {                           // the chain of the selection
   const S = state.tracks, isOf = t => S.has(t), stage = D.stages[state.stage], chain = [];
   const put = (n, words, data) => n && chain.push(`<button data-${data}>${escape(words)}</button>`);
   const sel = (address, words) =>
