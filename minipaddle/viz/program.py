@@ -37,9 +37,15 @@ def program(target, depth: int | None = None, *, title: str = ""):
       return v1
     }
     """
-    drawn = program_of(target)
-    view = ProgramView(drawn, FlatProgram(drawn), *ends_of(target))
-    return draw_program(view.parts(), title, depth, drawn, explorer_call(target))
+    graph = draw_levels(program_of(target), ends_of(target), depth, title)
+    graph.call = explorer_call(target)
+    return graph
+
+
+def draw_levels(program: Program, ends: tuple[set, set], depth: int | None, title: str = ""):
+    """The graph of a program, whose `ends` are its results and its residuals."""
+    view = ProgramView(program, FlatProgram(program), *ends)
+    return draw_program(view.parts(), title, depth, program)
 
 
 def groups(target, depth: int | None = None, *, title: str = ""):

@@ -203,7 +203,7 @@ STILL = '<svg width="90pt" height="30pt" xmlns="http://www.w3.org/2000/svg"></sv
 @pytest.mark.parametrize("name", ["explorer", "movable"])
 def test_a_frame_is_as_dark_as_the_lab(lab, browser, name):
     if name == "explorer":
-        shown = Explorer(NetFacts().json(), STILL)
+        shown = Explorer(NetFacts().json(), lambda: STILL)
     else:
         shown = viz.movable(lambda ranks: viz.collective(ring(ranks)), ranks=[2, 3, 4])
     page, output = open_notebook(lab, browser, f"dark-{name}", shown, trusted=True)
@@ -220,7 +220,7 @@ def test_a_frame_is_as_dark_as_the_lab(lab, browser, name):
 def test_an_explorer_is_alive_or_a_picture(lab, browser, trusted):
     """Trusted, it is the page in a frame; else the still picture alone."""
     facts = NetFacts().json() | {"title": f"explorer {trusted}"}
-    page, output = open_notebook(lab, browser, "explorer", Explorer(facts, STILL), trusted)
+    page, output = open_notebook(lab, browser, "explorer", Explorer(facts, lambda: STILL), trusted)
     output.locator("iframe" if trusted else "img").wait_for()
     if trusted:
         frame = output.frame_locator("iframe")

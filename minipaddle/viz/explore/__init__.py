@@ -1,10 +1,12 @@
 """One line of Python, all the way down: records, passes, kernels, C, memory, time, ranks."""
 
+from collections.abc import Callable
+
 from ...core.display import hide_folders
 from ...engine.eager.tensor import Tensor
-from ..program import program
+from ..program import draw_levels
 from ..tape import tape
-from ..target import forward_of
+from ..target import ends_of, forward_of, program_of
 from .facts import StepFacts
 from .page import Explorer
 from .ranks import rank_programs
@@ -39,13 +41,17 @@ def explore(target, *, timed: bool = True) -> Explorer:
             C        1 line, the first is 6
     """
     facts = StepFacts(target, timed).json
-    return Explorer(facts, hide_folders(draw_still(target).svg()), write_text(facts))
+    return Explorer(facts, plan_still(target), write_text(facts))
 
 
-def draw_still(target):
-    """The first program as a picture; of tensors in pieces the first rank's."""
+def plan_still(target) -> Callable[[], str]:
+    """A function that draws the first program as it is now; of tensors in pieces the first rank's.
+    A tape, which goes on, is drawn at once.
+    """
     if isinstance(target, Tensor):
-        return tape(target)
+        return hide_folders(tape(target).svg()).__str__
     captured = getattr(forward_of(target), "concrete_program", None)
     in_pieces = captured is not None and captured.executables.parts
-    return program(rank_programs(captured)[0].program if in_pieces else target, depth=1)
+    target = rank_programs(captured)[0].program if in_pieces else target
+    drawn, ends = program_of(target), ends_of(target)
+    return lambda: hide_folders(draw_levels(drawn, ends, depth=1).svg())

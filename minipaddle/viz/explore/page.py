@@ -3,6 +3,8 @@
 import base64
 import json
 import zlib
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 
 from ...core.display import Display
@@ -64,8 +66,13 @@ def check_name(path) -> Path:
 class Explorer(Display):
     """The page of a step: alive in a notebook, or saved as a file of its own."""
 
-    def __init__(self, facts: dict, still: str, text: str = ""):
-        self.facts, self.still, self.text = facts, still, text
+    def __init__(self, facts: dict, draw: Callable[[], str], text: str = ""):
+        self.facts, self.draw, self.text = facts, draw, text
+
+    @cached_property
+    def still(self) -> str:
+        """A picture of the program, an `<svg>` element, drawn when it is asked for."""
+        return self.draw()
 
     def html(self, back: tuple[str, str] | None = None) -> str:
         """The page, whole; `back` is the text and the address of a link to where it belongs."""

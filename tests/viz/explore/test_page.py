@@ -31,7 +31,7 @@ def browsed(test):
 def file(tmp_path_factory):
     """The page of a small network, as a file."""
     folder = tmp_path_factory.mktemp("page")
-    return Explorer(NetFacts().json(), STILL).save_as(folder / "step.html")
+    return Explorer(NetFacts().json(), lambda: STILL).save_as(folder / "step.html")
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_files_are_small():
 
 
 def test_an_explorer_is_saved_as_a_page(tmp_path):
-    explorer = Explorer({"title": "step"}, STILL)
+    explorer = Explorer({"title": "step"}, lambda: STILL)
     with pytest.raises(ValueError, match=r"step\.svg should end in \.html"):
         explorer.save_as(tmp_path / "step.svg")
 
@@ -293,7 +293,9 @@ def test_lines_rarely_cross(visit):
 @pytest.mark.parametrize("step", [lambda: gpt(10), resnet18], ids=["gpt", "resnet18"])
 def test_lines_of_large_steps_rarely_cross(browser, tmp_path, step):
     """After all passes and as kernels, with all boxes open; no line of the first view crosses."""
-    path = Explorer(StepFacts(step(), timed=False).json, STILL).save_as(tmp_path / "step.html")
+    path = Explorer(StepFacts(step(), timed=False).json, lambda: STILL).save_as(
+        tmp_path / "step.html"
+    )
     for stage in ("captured", "schedule", "kernels"):
         view = browser.new_page(viewport={"width": 1500, "height": 900})
         view.goto(f"{path.as_uri()}#stage={stage}")
@@ -471,7 +473,7 @@ def test_a_narrow_window_has_tabs(visit):
 @browsed
 def test_two_copies_in_one_page(browser, tmp_path):
     """As the outputs of two cells of a notebook; what one selects the other does not show."""
-    output = Explorer(NetFacts().json(), STILL).rich()["text/html"]
+    output = Explorer(NetFacts().json(), lambda: STILL).rich()["text/html"]
     path = tmp_path / "two.html"
     path.write_text(f"<!doctype html><meta charset=utf-8>{output}<p>next cell</p>{output}")
     view = browser.new_page(viewport={"width": 1300, "height": 1400})
@@ -489,7 +491,7 @@ def test_two_copies_in_one_page(browser, tmp_path):
 @browsed
 def test_it_is_as_dark_as_the_page_around_it(browser):
     view = browser.new_page(color_scheme="light")
-    view.set_content(Explorer(NetFacts().json(), STILL).rich()["text/html"])
+    view.set_content(Explorer(NetFacts().json(), lambda: STILL).rich()["text/html"])
     view.wait_for_function("() => !document.images.length")  # the frame has replaced it
     for ink, scheme in (("white", "dark"), ("#222", "light")):
         view.evaluate("ink => { document.body.style.color = ink }", ink)
@@ -502,7 +504,7 @@ def test_it_is_as_dark_as_the_page_around_it(browser):
 @browsed
 def test_without_the_frame_the_still_picture_shows(browser):
     """A notebook that is not trusted cuts it."""
-    output = Explorer(NetFacts().json(), STILL).rich()["text/html"]
+    output = Explorer(NetFacts().json(), lambda: STILL).rich()["text/html"]
     cut = re.sub(r"<iframe.*?</iframe>", "", output, flags=re.DOTALL)
     view = browser.new_page()
     view.set_content(cut)
