@@ -18,8 +18,8 @@ def explore(target, *, timed: bool = True) -> Explorer:
 
     `target`: a function or a layer that `to_static` compiled, called once; a saved program that was
     loaded; a Program; a tensor, whose tape is shown (computed within `viz.source_lines()`, so that
-    its lines are known). A function that was called on tensors in pieces shows all ranks of this
-    process; what the backend "auto" interprets is compiled for the page. With `timed` the program
+    its lines are known). A function that was called on tensors in pieces shows all ranks of their
+    mesh; what the backend "auto" interprets is compiled for the page. With `timed` the program
     is compiled once more with clocks in it, and runs on sample numbers, unless it prints; without
     it the same input makes the same page, byte for byte.
 

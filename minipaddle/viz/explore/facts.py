@@ -125,18 +125,18 @@ class StepFacts:
         self.json["why"] |= dict.fromkeys(["c", "arena", "time"], EAGER)
 
     def add_ranks(self, captured) -> None:
-        """The program of whole tensors, that of the first rank, its passes; the programs of all."""
+        """The program of whole tensors, that of a rank, its passes; the programs of all ranks."""
         ranks = rank_programs(captured)
-        first = ranks[0].program
+        compiled = {program: x for (program, *_), x in captured.executables.compiled.items()}
+        own = [each.program for each in ranks if each.program in compiled]
+        first = own[0] if own else ranks[0].program
         self.start(captured.program)
         self.add_stage("partition", first, 0.0)
-        executables = captured.executables.compiled
-        mine = [x for (program, *_), x in executables.items() if program is first]
-        self.add_stages(mine[-1] if mine else first, first)
+        self.add_stages(compiled.get(first, first), first)
         self.json["why"]["time"] = ALONE
-        self.add_executable(mine[-1] if mine else None, timed=False)
+        self.add_executable(compiled.get(first), timed=False)
         self.json["ranks"] = [
-            {"rank": each.rank, "recs": self.tracks.rows_of_rank(each.rows(), ranks[0].program)}
+            {"rank": each.rank, "recs": self.tracks.rows_of_rank(each.rows(), first)}
             for each in ranks
         ]
 

@@ -1,9 +1,10 @@
 """The programs of the ranks of a captured step on tensors in pieces: how values lie, what moves.
 
-`ExecutableCache.parts` has the program of each rank of this process. How a value in the middle of
-it lies is no part of the program; so the partitioner runs once more, and is asked.
+`ExecutableCache.parts` has the programs of the ranks that called the function. How a value in the
+middle of it lies is no part of the program; so the partitioner runs once more, and is asked.
 """
 
+from itertools import islice, product
 from typing import NamedTuple
 
 from ...engine.core.record import Record
@@ -12,6 +13,9 @@ from ...engine.passes.manager import optimized, run_pass, survey, switches_of
 from ...engine.passes.partition import Partitioner
 from ...engine.sharding.pieces import MeshView
 from ..program import count_received, is_collective, letter
+
+MOST = 16
+"""Ranks of a mesh of which a page has the programs, if they did not call the function."""
 
 
 class RankProgram(NamedTuple):
@@ -36,20 +40,26 @@ class RankProgram(NamedTuple):
 
 
 def rank_programs(captured) -> list[RankProgram]:
-    """The programs of the ranks of this process, as the last placements of arrays wanted them."""
-    cache, last = captured.executables, {}
-    for (program, view, *placements), (part, _) in cache.parts.items():
+    """The programs of the ranks of a mesh, as the last placements of arrays wanted them. Where each
+    rank made its own function, the others' programs are those that it would have made for them.
+    """
+    last = {}
+    for (program, view, *placements), (part, _) in captured.executables.parts.items():
         last[view.place] = program, view, placements, part
+    program, view, placements, _ = next(iter(last.values()))
+    for place in islice(product(*map(range, view.shape)), MOST):
+        last.setdefault(place, (program, view._replace(place=place), placements, None))
     return [describe(captured, *each) for _, each in sorted(last.items())]
 
 
-def describe(captured, program, view: MeshView, placements, part: Program) -> RankProgram:
-    """One rank's program with the placements of its values."""
+def describe(captured, program, view: MeshView, placements, part: Program | None) -> RankProgram:
+    """One rank's program with the placements of its values; None: it is written now."""
     chosen = switches_of(captured.executables.strategy)
     lowered = optimized(program, chosen, until="decompose").program
     lowered = run_pass("cse", lowered, chosen, survey(lowered, {}))
     again = Partitioner(lowered, view)
     twin, _ = again.run(placements, captured.terms)
+    part = part or twin
     lies = {}
     for pieces in again.pieces.values():
         for piece in pieces if type(pieces) is tuple else (pieces,):

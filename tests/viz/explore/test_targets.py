@@ -149,6 +149,29 @@ def test_a_program_that_moves_pieces_has_a_still_picture():
     assert "messages all_gather along mesh dimension x" in page.text
 
 
+def test_a_step_of_one_rank_shows_the_programs_of_all():
+    """As in the book: each rank makes a function of its own."""
+
+    def work():
+        mesh = dist.ProcessMesh([[0, 1], [2, 3]], dim_names=["x", "y"])
+
+        @paddle.jit.to_static(backend="native")
+        def rows(x):
+            return dist.reshard(x * 2, mesh, [dist.Shard(0), dist.Replicate()])
+
+        x = dist.shard_tensor(paddle.ones([5, 2]), mesh, [dist.Shard(0), dist.Shard(1)])
+        rows(x)
+        return rows
+
+    for rows in dist.spawn(work, nprocs=4).results:
+        facts = viz.explore(rows).facts
+        assert [each["rank"] for each in facts["ranks"]] == [0, 1, 2, 3]
+        messages = [[row for row in each["recs"] if row[2]] for each in facts["ranks"]]
+        assert [len(each) for each in messages] == [1] * 4
+        assert [each[0][3] for each in messages] == [12, 12, 8, 8]  # 3 rows, or 2, of a float32
+        assert facts["c"]
+
+
 def test_rules_of_algebra_have_their_patterns():
     @paddle.jit.to_static(backend="native")
     def f(x):
