@@ -1,5 +1,6 @@
 """A C file in parts: several compilers make one library, and what one has made serves others."""
 
+import ctypes
 import hashlib
 import os
 import re
@@ -280,3 +281,41 @@ def test_calls_take_a_compiler_time_too():
     few, many = repeat(3), repeat(30)
     assert many.kernels.texts.keys() == few.kernels.texts.keys()
     assert objects.size_of(many) > objects.size_of(few) + 27 * 60 // objects.CALL
+
+
+MATES = """\
+#include <stdint.h>
+__attribute__((weak)) int used(int k)
+{
+    switch (k) {
+CASES
+    }
+    return 0;
+}
+__attribute__((weak)) void unused(int k)
+{
+    extern void elsewhere_1(int), elsewhere_2(int), elsewhere_3(int), elsewhere_4(int);
+    extern void elsewhere_5(int), elsewhere_6(int);
+    switch (k) {
+CALLS
+    }
+}
+"""
+
+
+def test_a_function_does_not_keep_what_its_file_has_for_others(tmp_path):
+    """A `switch` of many cases is a table of addresses; one table for all functions of a file kept
+    functions that the program does not call, and wanted what only these call.
+    """
+    cc = compiler.compiler()
+    cases = "\n".join(
+        f'    case {k}: __asm__ volatile("nop"); return {k * k + 7};' for k in range(9)
+    )
+    calls = "\n".join(f"    case {k}: elsewhere_{k}(k); break;" for k in range(1, 7))
+    text = MATES.replace("CASES", cases).replace("CALLS", calls)
+    mates, own = tmp_path / "mates.o", tmp_path / "own.o"
+    compiler.build(cc, text, mates, (), *objects.SECTIONS)
+    run = '__attribute__((visibility("default"))) int run(int k) { int used(int); return used(k); }'
+    compiler.build(cc, run, own, (), *objects.SECTIONS)
+    compiler.build(cc, run, tmp_path / "all.so", [mates, own], *cc.libraries)
+    assert ctypes.CDLL(str(tmp_path / "all.so")).run(5) == 32

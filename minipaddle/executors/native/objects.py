@@ -26,9 +26,14 @@ LEAST, PART = 25_000, 10_000
 """Characters of kernels from which on a program is compiled in parts, and for which one more pays.
 """
 
-SECTIONS, CALLS, PACKS = "-ffunction-sections", "-O0", "-O1"
-"""The linker leaves out functions that a program does not call. Its own ones are calls, and one may
-bring weights into their form. An optimizer's time grows faster than the number of calls."""
+SECTIONS = "-ffunction-sections", "-fdata-sections"
+"""The linker leaves out functions that a program does not call, each with the table of its `switch`
+in it: if the functions of a file shared one section of tables, one function would keep all, and the
+program would lack what the others call."""
+
+CALLS, PACKS = "-O0", "-O1"
+"""A program's own functions are calls, and one may bring weights into their form. An optimizer's
+time grows faster than the number of calls."""
 
 CALL = 4
 """Characters of calls that take a compiler as long as one of a kernel."""
@@ -52,7 +57,7 @@ def objects_of(source: SourceFile, cc: Compiler) -> list[Path]:
     if size_of(source) < (LEAST if apart else 2 * LEAST):  # one processor gains only later
         return []
     units = split_units(source, apart)
-    path_of = lambda key: library_path(key, cc).with_suffix(".o")
+    path_of = lambda key: library_path("".join((*SECTIONS, key)), cc).with_suffix(".o")
     sums = {label: sum_of(path_of(label)) for label in units}
     objects = {sums[label]: path_of(label) for label in units if sums[label]}  # each once
     missing = {label: unit for label, unit in units.items() if not sums[label]}
@@ -61,7 +66,7 @@ def objects_of(source: SourceFile, cc: Compiler) -> list[Path]:
 
     def compile_text(text: str) -> ObjectFile:
         began, path = perf_counter(), path_of(text)
-        build(cc, text, path, (), SECTIONS, *([effort] if text is rest else []))
+        build(cc, text, path, (), *SECTIONS, *([effort] if text is rest else []))
         for label in files.get(text, ()):
             link(path, path_of(label))
         names = [unit.name for unit in files.get(text, {}).values()]
