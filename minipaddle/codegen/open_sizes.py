@@ -58,7 +58,16 @@ def compute(apply):
     def apply_both(a, b) -> int:
         if not (isinstance(a, int) and isinstance(b, int)):
             return NotImplemented  # a float; an index, which has the size as a coefficient
-        return OpenSize(apply(int(a), int(b)), apply(formula_of(a), formula_of(b)))
+        memo = a.memo if type(a) is OpenSize else b.memo
+        if type(a) is type(b) and b.memo is not memo:
+            memo = None  # of other sizes
+        key = apply, formula_of(a), formula_of(b)
+        size = None if memo is None else memo.get(key)
+        if size is None:
+            size = OpenSize(apply(int(a), int(b)), apply(*key[1:]), memo)
+            if memo is not None:
+                memo[key] = size
+        return size
 
     return apply_both, lambda self, other: apply_both(other, self)
 
@@ -79,12 +88,14 @@ class OpenSize(int):
     """
 
     formula: Dim
+    memo: dict | None
+    """What was computed from the sizes of one call, by function and formulas."""
 
-    def __new__(cls, number: int, formula):
+    def __new__(cls, number: int, formula, memo: dict | None = None):
         if not isinstance(formula, Dim) or abs(number) <= 1:
             return number  # an axis of size 1 is another kind of axis
         size = super().__new__(cls, number)
-        size.formula = formula
+        size.formula, size.memo = formula, memo
         return size
 
     __add__, __radd__ = compute(operator.add)
@@ -125,8 +136,8 @@ class OpenSize(int):
     def __format__(self, spec: str) -> str:
         return format(str(self), spec.rstrip("d"))
 
-    def __getnewargs__(self):
-        return int(self), self.formula
+    def __reduce__(self):
+        return OpenSize, (int(self), self.formula)
 
 
 def is_open(n: int) -> bool:
@@ -139,7 +150,7 @@ def clamp(n: int, low: int, high: int) -> int:
     do not differ on account of the limit.
     """
     formula = larger(smaller(formula_of(n), high), low)
-    return OpenSize(max(min(int(n), high), low), formula)
+    return OpenSize(max(min(int(n), high), low), formula, getattr(n, "memo", None))
 
 
 def count_of(name: str, most: int) -> int:
@@ -203,8 +214,9 @@ def as_arguments(sizes: dict[str, int]) -> dict[str, int]:
     """The open sizes of a program by name, as numbers that know what C calls them."""
     if len(sizes) > MOST:
         return sizes
-    names = sorted(sizes)
-    return {x: OpenSize(sizes[x], symbol(f"{PREFIX}{k}", sizes[x])) for k, x in enumerate(names)}
+    names, memo = sorted(sizes), {}
+    formulas = (symbol(f"{PREFIX}{k}", sizes[x]) for k, x in enumerate(names))
+    return {x: OpenSize(sizes[x], each, memo) for x, each in zip(names, formulas)}
 
 
 def declare_sizes(text: str) -> str:

@@ -18,7 +18,8 @@ def open_all_sizes(program: Program) -> Program | None:
     if any(record.op.kind == "control" for record in everywhere(program)):
         return None
     sizes = sorted({n for record in program.given for n in record.shape if n > 1})[:MOST]
-    formulas = {n: OpenSize(n, symbol(f"{PREFIX}{k}", n)) for k, n in enumerate(sizes)}
+    memo: dict = {}
+    formulas = {n: OpenSize(n, symbol(f"{PREFIX}{k}", n), memo) for k, n in enumerate(sizes)}
     new: dict[Record, Record] = {}
 
     def open_shape(shape):

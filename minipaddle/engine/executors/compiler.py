@@ -149,7 +149,7 @@ def cache_folder() -> Path:
     try:
         base = Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
         folder = MADE[-1](base / "minipaddle" / "native")
-        os.listdir(folder)
+        os.scandir(folder).close()
     except (OSError, RuntimeError) as error:  # RuntimeError: the user has no home folder
         raise cache_error(error) from error
     return folder
