@@ -210,6 +210,7 @@ def test_what_goes_well_ends_well():
 
 
 TRAIN, IN_PIECES = (ROOT / f"tests/distributed/train{which}.py" for which in ("", "_in_pieces"))
+READER = ROOT / "tests/distributed/train_reader.py"
 
 
 def in_a_notebook(*scripts: Path) -> list[str]:
@@ -228,6 +229,18 @@ def test_one_script_in_a_notebook_and_under_mpiexec(monkeypatch):
     trained, trained_in_pieces = in_a_notebook(TRAIN, IN_PIECES)
     check_curve(trained, mpiexec(4, TRAIN).stdout)
     check_curves_in_pieces(trained_in_pieces, mpiexec(4, IN_PIECES).stdout)
+
+
+def test_a_reader_of_lines_learns_on_two_processes_what_it_learns_on_one():
+    """Chapter 29's: the losses of one rank, and the same weights on both."""
+    alone, two = (mpiexec(n, READER, n).stdout for n in (1, 2))
+    one, both = (json.loads(text.splitlines()[-1]) for text in (alone, two))
+    assert one["backend"] == both["backend"] == "MPI"
+    assert [len(said["sums"]) for said in (one, both)] == [1, 2]
+    np.testing.assert_allclose(both["losses"], one["losses"], rtol=1e-4)
+    assert both["sums"][0] == both["sums"][1]
+    np.testing.assert_allclose(both["sums"], one["sums"] * 2, rtol=1e-5)
+    assert one["losses"][-1] < one["losses"][0]
 
 
 def by_backend(texts, key: str) -> dict:
