@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import zlib
 from importlib.util import find_spec
 from pathlib import Path
 from string import Template
@@ -121,14 +122,14 @@ def kind_of(library: Library, letters: str | None) -> dict | None:
 
 
 def page(title: str, folder: LibraryFolder, kind: dict, module: bytes) -> str:
-    """The page, with the module in it."""
+    """The page, with the compressed module in it."""
     slots = {"inputs": folder.library.inputs, "outputs": folder.library.outputs}
     facts = {key: [*map(describe, some)] for key, some in slots.items()} | kind
     text = read_template("page.html", __file__)
     inside = {
         "TITLE": html.escape(title),
         "FACTS": json.dumps(facts).replace("<", "\\u003c"),
-        "MODULE": base64.b64encode(module).decode(),
+        "MODULE": base64.b64encode(zlib.compress(module, 9)).decode(),
     }
     for word, value in inside.items():
         text = text.replace(f">{word}<", f">{value}<")
@@ -147,7 +148,7 @@ def readme(folder: LibraryFolder, size: int, has_page: bool) -> str:
     return Template(read_template("wasm.md", __file__)).substitute(
         folder.words,
         module_size=size,
-        about_page="`index.html` holds the module and runs it: open it in any browser.\n"
+        about_page="`index.html` holds the module and runs it: open it in a browser of 2023 or later.\n"
         * has_page,
         slots=", ".join(s.name for s in folder.slots),
         view=ARRAYS[first.type],
