@@ -23,12 +23,10 @@ HEIGHT, WIDTH, LONGEST, SIZE = 48, 160, 8, 34
 """Pixels of a line, its letters at most, and the size of a letter."""
 
 
-def find_font(name: str = "dkg.ttf") -> str:
-    """A font of the computer by the name of its file; RuntimeError if there is none."""
-    for folder in text_lines.FOLDERS:
-        for path in folder.rglob(name):
-            return str(path)
-    raise runtime_error(f"there is no font {name}", hint="apt-get install fonts-dkg-handwriting")
+def find_font(name: str = "dkg.ttf") -> str | None:
+    """A font of the computer by the name of its file; None if there is none."""
+    paths = (path for folder in text_lines.FOLDERS for path in folder.rglob(name))
+    return next(map(str, paths), None)
 
 
 @cache
@@ -109,6 +107,9 @@ def tune(reader, letters, font: str, steps: int = 40, rows: int = 8, rate=1e-4) 
 
 def main(font: str | None = None) -> None:
     font, words = font or find_font(), list_words(unseen=True)
+    if font is None:
+        hint = "apt-get install fonts-dkg-handwriting, or name the file of a font"
+        raise runtime_error("there is no handwriting dkg.ttf", hint=hint)
     parts = paddle.hub.load(Path(__file__).parent, "pp_ocr_v4", source="local")
     pictures = draw_words(words, font)
     for when in ("before", "after"):

@@ -148,8 +148,8 @@ def readme(folder: LibraryFolder, size: int, has_page: bool) -> str:
     return Template(read_template("wasm.md", __file__)).substitute(
         folder.words,
         module_size=size,
-        about_page="`index.html` holds the module and runs it: open it in a browser of 2023 or later.\n"
-        * has_page,
+        about_page="`index.html` holds the module and runs it: open it in a browser (of 2023 or\n"
+        "later).\n" * has_page,
         slots=", ".join(s.name for s in folder.slots),
         view=ARRAYS[first.type],
         count=first.spec.size,
