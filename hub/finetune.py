@@ -19,11 +19,11 @@ from minipaddle.engine.core.errors import runtime_error
 from minipaddle.nn import functional as F
 from minipaddle.vision import ocr
 
-HEIGHT, WIDTH, LONGEST, SIZE = 48, 160, 8, 34
-"""Pixels of a line, its letters at most, and the size of a letter."""
+HEIGHT, WIDTH, LONGEST = 48, 160, 8
+"""Pixels of a line, and the letters that it has at most."""
 
 
-def find_font(name: str = "dkg.ttf") -> str | None:
+def find_font(name: str = "dkgBI.ttf") -> str | None:
     """A font of the computer by the name of its file; None if there is none."""
     paths = (path for folder in text_lines.FOLDERS for path in folder.rglob(name))
     return next(map(str, paths), None)
@@ -38,12 +38,18 @@ def list_words(unseen: bool = False) -> list[str]:
 
 
 def draw_words(words: list[str], font: str) -> np.ndarray:
-    """Words as a reader takes them: float32 [n, 3, HEIGHT, WIDTH] from -1 to 1."""
-    lines = []
+    """Words as a reader takes them: float32 [n, 3, HEIGHT, WIDTH] from -1 to 1. Each is as large as
+    fits, whole, as if a finder had cut it out.
+    """
+    pen, lines = text_lines.open_font(font, HEIGHT), []
     for word in words:
+        left, top, right, bottom = pen.getbbox(word)
+        sheet = Image.new("L", (right - left + 8, bottom - top + 8), 255)
+        ImageDraw.Draw(sheet).text((4 - left, 4 - top), word, 0, font=pen)
+        scale = min(WIDTH / sheet.width, HEIGHT / sheet.height)
+        size = round(scale * sheet.width), round(scale * sheet.height)
         line = Image.new("RGB", (WIDTH, HEIGHT), "white")
-        pen = ImageDraw.Draw(line)
-        pen.text((4, 4), word, "black", font=text_lines.open_font(font, SIZE))
+        line.paste(sheet.resize(size, Image.Resampling.BILINEAR), (0, (HEIGHT - size[1]) // 2))
         lines.append(np.asarray(line, np.float32) / 127.5 - 1)
     return np.stack(lines).transpose(0, 3, 1, 2)
 
@@ -91,7 +97,7 @@ def build_step(reader, rate: float):
     return step
 
 
-def tune(reader, letters, font: str, steps: int = 40, rows: int = 8, rate=1e-4) -> list[float]:
+def tune(reader, letters, font: str, steps: int = 60, rows: int = 8, rate=1e-4) -> list[float]:
     """Adam on drawn words; the losses."""
     step, rng, losses = build_step(reader, rate), random.Random(0), []
     number = {letter: k + 1 for k, letter in enumerate(letters)}
@@ -109,7 +115,7 @@ def main(font: str | None = None) -> None:
     font, words = font or find_font(), list_words(unseen=True)
     if font is None:
         hint = "apt-get install fonts-dkg-handwriting, or name the file of a font"
-        raise runtime_error("there is no handwriting dkg.ttf", hint=hint)
+        raise runtime_error("there is no handwriting dkgBI.ttf", hint=hint)
     parts = paddle.hub.load(Path(__file__).parent, "pp_ocr_v4", source="local")
     pictures = draw_words(words, font)
     for when in ("before", "after"):
