@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from os.path import basename
 from typing import NamedTuple
 
 from ..core.errors import line_of
@@ -111,7 +112,7 @@ def largest(plan: MemoryPlan, most: int = 8) -> list[str]:
             what = f"{specs_of(maker)[k]}{f', then {more} in its place' if more else ''}: "
         own = f"{name[maker]} = {maker.op.name}" if maker else ""
         when = f"{buffer.start} to {buffer.end}"
-        line = f"  @ {line_of(maker.where)}" if maker and maker.where else ""
+        line = f"  @ {basename(line_of(maker.where))}" if maker and maker.where else ""
         lines.append(f"  {bytes_text(location.nbytes):>10}  {when:>12}  {what}{own}{line}")
     return lines
 
