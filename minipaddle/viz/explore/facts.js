@@ -44,7 +44,7 @@ function writeBytes(n) {
   return `${+(n / 1024 ** power).toFixed(power)} ${["B", "KiB", "MiB"][power]}`;
 }
 
-function findFamily(ids) {                 // tracks, all they came from and all they became
+function findFamily(ids) {                 // tracks, where from and what became
   const family = new Set(ids);
   for (const way of ["from", "into"])
     for (const todo = [...ids]; todo.length;)

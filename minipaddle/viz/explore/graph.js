@@ -13,7 +13,7 @@ function layOut() {
 
 function listOpen() { return collect(tree, item => item.items && isOpen(item)); }
 
-function drawBox(box) {                    // if what is in it has other places
+function drawBox(box) {                    // if things in it moved
   const {inside = world, w, wide, high, items} = box;
   if (!box.moved || box.up?.open === false || !inside) return;
   const left = box.up ? (w - wide) / 2 : 0;
@@ -103,7 +103,7 @@ function openFirst() {                     // the first levels that fit
   }
 }
 
-function toggleItem(item) {                // the box stays where it was on the screen
+function toggleItem(item) {                // the box stays where it was
   const before = item.element.getBoundingClientRect(), open = isOpen(item);
   state.opened.delete(item.key);
   open ? state.open.delete(item.key) : state.open.add(item.key);
@@ -113,7 +113,7 @@ function toggleItem(item) {                // the box stays where it was on the 
   field.scrollBy(after.left - before.left, after.top - before.top);
 }
 
-function openAround(tracks, most = 24) {   // boxes of a small selection open by themselves
+function openAround(tracks, most = 24) {   // boxes of a small selection open
   const hits = collect(tree, item => !item.items && tracks.has(item.ids[0]));
   const before = [...state.opened].join();
   state.opened = new Set();

@@ -167,16 +167,18 @@ function splitParts(box) {                 // the items that lines connect
 
 function arrangePart(part) {               // Dagre, once for all parts of the same form
   const {items, lines} = part, index = new Map(items.map((item, k) => [item, k]));
-  const ends = lines.map(line => [index.get(line.a), index.get(line.b)]), shape = ends.join(";");
-  const form = `${items.map(i => `${i.w},${i.h}`).join(";")}|${shape}`;
+  if (!lines.length) return {...items[0], part, at: [[0, 0]], points: []};
+  const ends = lines.map(line => [index.get(line.a), index.get(line.b)]);
+  const form = `${items.map(i => `${i.w},${i.h}`).join(";")}|${ends.join(";")}`;
+  const size = `${items.length},${ends.length}`;
   let least = arranged.has(form) ? 0 : Infinity;
-  for (const order of orderOf.get(shape) || ORDERS) {
-    if (least <= ends.length / 20) break;  // few enough lines cross
+  for (const order of orderOf.get(size) || ORDERS) {
+    if (least <= ends.length / 20) break;  // few cross
     const places = runDagre(items, ends, order), crossings = countCrossings(places.points);
     if (crossings >= least) continue;
     least = crossings;
     arranged.set(form, places);
-    orderOf.set(shape, [order]);
+    orderOf.set(size, [order]);
   }
   return {part, ...arranged.get(form)};
 }
