@@ -41,7 +41,7 @@ class Accountant:
         if not noise_multiplier > 0 or not 0 < sample_rate <= 1:
             raise value_error(
                 f"noise_multiplier={noise_multiplier}, sample_rate={sample_rate}",
-                expected="noise above 0, for without noise epsilon is infinite, and a rate in (0, 1]",
+                expected="noise above 0, else epsilon is infinite, and a rate in (0, 1]",
             )
         if self.history and self.history[-1][:2] == [noise_multiplier, sample_rate]:
             self.history[-1][2] += steps
