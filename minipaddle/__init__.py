@@ -21,6 +21,7 @@ from . import (
     incubate,
     inference,
     linalg,
+    privacy,
     quantization,
     reader,
     slim,

@@ -51,7 +51,6 @@ from ..engine.sharding.letters import LetterRule, rule_of
 from ..tensor.creation import arange
 from ..tensor.einsum import einsum
 
-
 N = "Ν"
 """The letter of the samples (Greek: those of operators are Latin)."""
 

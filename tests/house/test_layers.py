@@ -37,7 +37,7 @@ optimizer | io | metric | reader
 jit
 amp
 generation | distributed
-quantization | static | vision | text | hapi | tuning
+quantization | static | vision | text | hapi | tuning | privacy
 slim | inference | onnx | export
 viz | testing
 learn
