@@ -48,6 +48,7 @@ from ..engine.ops.movement import slice_, stack
 from ..engine.ops.reduction import sum as sum_over
 from ..engine.passes.decompose import RULES, by_body
 from ..engine.sharding.letters import LetterRule, rule_of
+from ..nn.functional import unfold
 from ..tensor.creation import arange
 from ..tensor.einsum import einsum
 
@@ -192,6 +193,10 @@ def refuse(record: Record, reason: str) -> Exception:
     )
 
 
+SAME_NORM = {e.add, reshape, transpose}
+"""After a sum: the same elements in another order, or beside something all samples share."""
+
+
 class SampleGradients:
     """Writes, into the program that is traced, norms of samples' gradients and clipped sums."""
 
@@ -246,8 +251,11 @@ class SampleGradients:
 
     def squared_norm(self, record: Record) -> Tensor:
         """For each sample the squared norm of its share of a value after the sums."""
-        while record not in self.where.sums and record.op.name in ("reshape", "transpose"):
-            (record,) = self.where.inputs(record)  # the same elements in another order
+        while record not in self.where.sums and record.op in SAME_NORM:
+            late = [x for x in self.where.inputs(record) if x in self.where.late]
+            if len(late) > 1 or late[0].spec.size != record.spec.size:
+                break
+            (record,) = late
         ghost = self.ghost_norm(record) if record in self.where.sums else None
         if ghost is not None:
             return ghost
@@ -378,9 +386,20 @@ def single_sum(samples: SampleGradients, record: Record) -> Tensor:
 
 
 def single_convolution(samples: SampleGradients, record: Record) -> Tensor:
-    """Samples become groups of channels of one image."""
-    n, groups = samples.size, record.attrs["groups"]
-    x, g = (reshape(z, shape=(1, n * z.shape[2], *z.shape[3:])) for z in samples.in_front(record))
+    """The product of each sample's windows with its gradient; with groups, or not on images,
+    samples become groups of channels of one image.
+    """
+    n, groups, kernel = samples.size, record.attrs["groups"], record.attrs["kernel"]
+    x, g = samples.in_front(record)
+    if groups == 1 and len(kernel) == 2:
+        (top, bottom), (left, right) = record.attrs["padding"]
+        windows = unfold(
+            reshape(x, shape=(n, *x.shape[2:])), kernel, record.attrs["stride"],
+            [top, left, bottom, right], record.attrs["dilation"],
+        )  # fmt: skip
+        rows = reshape(g, shape=(n, g.shape[2], windows.shape[2]))
+        return reshape(rows @ transpose(windows, perm=(0, 2, 1)), shape=(n, *record.shape))
+    x, g = (reshape(z, shape=(1, n * z.shape[2], *z.shape[3:])) for z in (x, g))
     y = conv_weight_grad(x, g, **record.attrs | {"groups": n * groups})
     return reshape(y, shape=(n, *record.shape))
 
