@@ -31,17 +31,17 @@ class Accountant:
         self.history: list[list] = []
 
     def step(self, *, noise_multiplier: float, sample_rate: float, steps: int = 1) -> None:
-        """Count steps. Raises ValueError for noise that is not positive or a rate outside (0, 1].
+        """Count steps. Raises ValueError for negative noise or a rate outside (0, 1].
 
         >>> accountant = paddle.privacy.RDPAccountant()
         >>> accountant.step(noise_multiplier=1.1, sample_rate=0.01, steps=1000)
         >>> round(accountant.get_epsilon(1e-5), 2)
         1.71
         """
-        if not noise_multiplier > 0 or not 0 < sample_rate <= 1:
+        if not noise_multiplier >= 0 or not 0 < sample_rate <= 1:
             raise value_error(
                 f"noise_multiplier={noise_multiplier}, sample_rate={sample_rate}",
-                expected="noise above 0, else epsilon is infinite, and a rate in (0, 1]",
+                expected="noise of 0 or more and a rate in (0, 1]",
             )
         if self.history and self.history[-1][:2] == [noise_multiplier, sample_rate]:
             self.history[-1][2] += steps
@@ -49,7 +49,7 @@ class Accountant:
             self.history.append([noise_multiplier, sample_rate, steps])
 
     def get_epsilon(self, delta: float) -> float:
-        """The epsilon of all steps for this delta, 0 before the first one.
+        """The epsilon of all steps for this delta: 0 before the first one, infinite without noise.
 
         Raises ValueError if delta is not between 0 and 1.
 
@@ -58,6 +58,8 @@ class Accountant:
         """
         if not 0 < delta < 1:
             raise value_error(f"delta={delta}", expected="a number between 0 and 1, as 1 / samples")
+        if any(noise == 0 for noise, *_ in self.history):
+            return math.inf
         return self.bound_epsilon(delta) if self.history else 0.0
 
     def bound_epsilon(self, delta: float) -> float:

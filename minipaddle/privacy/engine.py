@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 import secrets
+from functools import partial
 
 from ..core.prelude import (
     NUMPY,
@@ -37,11 +38,13 @@ from ..core.prelude import (
 )  # fmt: skip
 from ..distributed.communication import all_reduce
 from ..distributed.parallel import ReduceOp, get_rank, get_world_size
+from ..distributed.ranks.known_groups import group_of
 from ..distributed.tensors.data_parallel import DataParallel, broadcast_model
 from ..engine.jit.capture import Captured
 from ..io.collate import as_tensors
 from ..nn import Layer
 from ..ops.random import random_normal
+from ..tensor.creation import zeros_like
 from ..tensor.generator import Generator
 from .accountant import RDPAccountant, get_noise_multiplier, make_accountant
 from .per_sample import SampleAxis, clip_gradients
@@ -58,21 +61,31 @@ class SampleBatch:
         self.size, self.bound, self.scale = size, bound, scale
         self.here = Tensor(NUMPY.zeros(size, "float32"))
         self.skip = Tensor(NUMPY.array(False))  # whether further pieces follow
-        self.calls = None  # of the network in eager mode; None before the first piece
+        self.calls = 1  # of the network in eager mode, for this piece
+        self.passed: set[int] = set()  # the results that a backward in eager mode has passed
         self.root, self.marks = None, {}  # the program that is traced, and where its samples are
+        self.used = None  # the traced program, after a step
 
     def start(self, count: int, skip: bool) -> None:
         """Begin a piece of `count` samples."""
         self.here.set_value((NUMPY.arange(self.size) < count).astype("float32"))
         self.skip.set_value(NUMPY.array(skip))
-        self.calls = 0
+        self.calls, self.passed = 0, set()
 
     def mark(self, *tensors) -> None:
         """Note values of the traced program whose axis 0 counts the samples."""
+        if self.used is current.top.root or self.passed:
+            raise second_use_error()
         if self.root is not current.top.root:
-            self.root, self.marks = current.top.root, {}
+            self.root, self.marks, self.used = current.top.root, {}, None
         for x in tensors:
             self.marks[current.top.builder.value(current.top.lift(x))] = SampleAxis(0)
+
+    def pass_once(self, k: int, g: Tensor) -> None:
+        """Note a backward in eager mode; a second one would count the samples twice."""
+        if k in self.passed:
+            raise second_use_error()
+        self.passed.add(k)
 
     def clip(self, gradients, marks) -> list:
         """The clipped sums in the place of these gradients, in the traced program."""
@@ -86,6 +99,15 @@ class SampleBatch:
                 f"private training of {wrong[0].spec if wrong else 'no tensor'}",
                 expected=f"{self.size} samples on axis 0, as the private data loader gives them",
             )
+
+
+def second_use_error() -> Exception:
+    """The error for samples that would count twice."""
+    return runtime_error(
+        "a private network was called a second time for one batch, or before its loader gave one",
+        expected="one call, one backward and one step for each batch of the private data loader",
+        hint="eval() or no_grad() for other uses of the network",
+    )
 
 
 class SampledCall(Captured):
@@ -124,29 +146,29 @@ class GradSampleModule(Layer):
                 batch.check(y)
                 y.register_hook(batch.mark)
             return results
-        if batch.calls != 0:
-            raise runtime_error(
-                "a second call of a private network for one batch, whose samples would count twice"
-                if batch.calls
-                else "a call of a private network before its data loader gave a batch",
-                hint="one call for each batch of the loader; eval() or no_grad() for other uses",
-            )
+        if batch.calls:
+            raise second_use_error()
         batch.calls = 1
-        several = []
+        kind = None
 
         def call(*tensors):
+            nonlocal kind
             results = self._module(*tensors)
-            several.append(type(results))
-            return results if type(results) in (tuple, list) else [results]
+            kind = type(results)
+            return results if kind in (tuple, list) else [results]
 
         results, _ = SampledCall(batch, call, inputs)(list(inputs))
-        return several[0](results) if several[0] in (tuple, list) else results[0]
+        for k, y in enumerate(results):
+            if not y.stop_gradient:
+                y.register_hook(partial(batch.pass_once, k))
+        return kind(results) if kind in (tuple, list) else results[0]
 
 
 class DPOptimizer:
     """An optimizer whose steps take noisy sums of clipped gradients; else it is the wrapped one.
 
-    A step leaves no gradient, and its batch cannot be used again. `clear_grad` has nothing to do.
+    `sums` has the clipped sums of earlier pieces of the Poisson sample. A step leaves no gradient,
+    and its batch cannot be used again.
     """
 
     def __init__(self, optimizer, batch: SampleBatch, noise: float, expected: float, seed: int):
@@ -155,12 +177,15 @@ class DPOptimizer:
         share = noise * batch.bound if get_rank() == 0 else 0.0
         self.noise = Tensor(NUMPY.array(share, "float32"))
         optimizer.unless = batch.skip
+        self.sums = {p: zeros_like(p.detach()) for p in optimizer._parameter_list}
 
     def __getattr__(self, name: str):
+        if name.startswith("__"):  # what copying asks for, before there is an optimizer
+            raise AttributeError(name)
         return getattr(self.original_optimizer, name)
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
-        """Do nothing: gradients of earlier pieces stay, the loader clears before a sample."""
+        """Do nothing: a step clears its gradients, and keeps the sums of earlier pieces."""
 
     zero_grad = clear_gradients = clear_grad
 
@@ -170,24 +195,31 @@ class DPOptimizer:
         Raises RuntimeError if no private call of the network came before.
         """
         batch, tracing = self.batch, current.top.tracing
-        if not (batch.root is current.top.root if tracing else batch.calls):
+        if not (batch.root is current.top.root if tracing else batch.passed):
             raise runtime_error(
                 "a private step without a private call of the network before it",
                 expected="network, backward and step in one program, or all in eager mode",
             )
         with Recording(False):
-            trained = [
-                p for p in self._parameter_list if not p.stop_gradient and p.grad is not None
-            ]
+            trained = [p for p in self.sums if not p.stop_gradient and p.grad is not None]
             gradients = [p.grad for p in trained]
             if tracing:
                 gradients = batch.clip(gradients, batch.marks)
-            for p, g in zip(trained, gradients):
-                p.grad = self.release(g)
+            totals = {p: self.sums[p] + g for p, g in zip(trained, gradients)}
+            for p, total in totals.items():
+                p.grad = self.release(total)
             self.original_optimizer.step()
-            for p, g in zip(trained, gradients):
-                p.grad = where(batch.skip, g, 0.0)
+            for p, total in totals.items():
+                self.sums[p].set_value(where(batch.skip, total, 0.0))
+                p.clear_gradient()
             batch.here.set_value(batch.here * 0.0)
+        batch.root, batch.used, batch.passed = None, batch.root, set()
+
+    def forget(self) -> None:
+        """Drop the sums and gradients that a loop left early may have kept."""
+        for p, total in self.sums.items():
+            total.set_value(zeros_like(total))
+            p.clear_gradient()
 
     def release(self, gradient: Tensor) -> Tensor:
         """The sum of all ranks with noise, over the expected batch size."""
@@ -206,13 +238,9 @@ class DPDataLoader:
     Of several ranks each draws from samples of its own. `steps` samples are an epoch.
     """
 
-    def __init__(self, loader, batch: SampleBatch, rate: float, steps: int, count, seed: int):
-        self.dataset, self.collate_fn, self.batch_size = (
-            loader.dataset,
-            loader.collate_fn,
-            batch.size,
-        )
-        self.sample_rate, self.steps, self.batch, self.count = rate, steps, batch, count
+    def __init__(self, loader, batch: SampleBatch, rate: float, steps: int, begin, seed: int):
+        self.dataset, self.collate_fn = loader.dataset, loader.collate_fn
+        self.sample_rate, self.steps, self.batch, self.begin = rate, steps, batch, begin
         self.own = range(get_rank(), len(loader.dataset), get_world_size())
         self.random = NUMPY.random.default_rng([seed, get_rank()])
 
@@ -221,7 +249,7 @@ class DPDataLoader:
 
     def __iter__(self):
         for _ in range(self.steps):
-            self.count()
+            self.begin()
             chosen = NUMPY.flatnonzero(self.random.random(len(self.own)) < self.sample_rate)
             pieces = Tensor(NUMPY.array(max(1, -(-len(chosen) // self.batch.size))))
             if get_world_size() > 1:
@@ -279,8 +307,12 @@ class PrivacyEngine:
         The loader's `batch_size` is the expected size of a sample, on all ranks together.
         """
         if isinstance(module, DataParallel):
-            raise not_supported(
-                "DataParallel, which averages", hint="give the network: see all_reduce"
+            raise not_supported("private training of DataParallel", hint="give the network itself")
+        own = set(optimizer._parameter_list)
+        if strange := own - {*module.parameters()}:
+            raise value_error(
+                f"the optimizer has {len(strange)} parameters that the network has not",
+                expected="an optimizer of module.parameters()",
             )
         if loss_reduction not in ("mean", "sum") or not max_grad_norm > 0 or noise_multiplier < 0:
             raise value_error(
@@ -294,20 +326,16 @@ class PrivacyEngine:
         size = max(size, 2)
         batch = SampleBatch(size, max_grad_norm, size if loss_reduction == "mean" else 1.0)
         self.budget, steps = budget, math.ceil(total / expected)
-        parameters = optimizer._parameter_list
+        private = DPOptimizer(optimizer, batch, noise_multiplier, expected, self.seed)
 
-        def count() -> None:
+        def begin() -> None:
             self.count_step(noise_multiplier, rate)
-            for p in parameters:
-                p.clear_gradient()
+            private.forget()
 
         if ranks > 1:
-            broadcast_model(module, None)
-        return (
-            GradSampleModule(module, batch),
-            DPOptimizer(optimizer, batch, noise_multiplier, expected, self.seed),
-            DPDataLoader(data_loader, batch, rate, steps, count, self.seed),
-        )
+            broadcast_model(module, group_of(None))
+        loader = DPDataLoader(data_loader, batch, rate, steps, begin, self.seed)
+        return GradSampleModule(module, batch), private, loader
 
     def make_private_with_epsilon(
         self, *, module, optimizer, data_loader, target_epsilon: float, target_delta: float,
@@ -327,10 +355,6 @@ class PrivacyEngine:
 
     def count_step(self, noise_multiplier: float, sample_rate: float) -> None:
         """Count a step; raises BudgetError if the budget does not reach for it."""
-        if noise_multiplier == 0 and self.budget is None:  # no privacy, and no step to count
-            self.accountant.bound_epsilon = lambda delta: math.inf
-            self.accountant.history = self.accountant.history or [[0.0, sample_rate, 1]]
-            return
         before = [[*each] for each in self.accountant.history]
         self.accountant.step(noise_multiplier=noise_multiplier, sample_rate=sample_rate)
         if self.budget is None:
@@ -344,6 +368,6 @@ class PrivacyEngine:
                 teach(
                     f"the next step would use epsilon {now:.3g} at delta {delta:g}",
                     expected=f"at most {epsilon:g}, the budget",
-                    hint="stop here: the network is what this budget gives; or begin with more noise",
+                    hint="stop here, or begin again with more noise",
                 )
             )
