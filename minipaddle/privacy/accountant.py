@@ -61,17 +61,17 @@ class Accountant:
             raise value_error(f"delta={delta}", expected="a number between 0 and 1, as 1 / samples")
         if any(noise == 0 for noise, *_ in self.history):
             return math.inf
-        return self.bound_epsilon(delta) if self.history else 0.0
+        return self.compute_bound(delta) if self.history else 0.0
 
-    def bound_epsilon(self, delta: float) -> float:
+    def compute_bound(self, delta: float) -> float:
         """An upper bound of epsilon for a history that is not empty."""
-        raise NotImplementedError("an accountant defines bound_epsilon(delta)")
+        raise NotImplementedError("an accountant defines compute_bound(delta)")
 
 
 class RDPAccountant(Accountant):
     """Adds Rényi divergences, at fractional orders too."""
 
-    def bound_epsilon(self, delta):
+    def compute_bound(self, delta):
         total = sum(n * np.array([renyi(q, s, a) for a in ORDERS]) for s, q, n in self.history)
         return max(0.0, min(map(lambda a, r: convert(a, r, delta), ORDERS, total.tolist())))
 
@@ -82,7 +82,7 @@ class PRVAccountant(Accountant):
     The bound is at most 0.2 % of epsilon above the true one, for a delta that is 0.1 % smaller.
     """
 
-    def bound_epsilon(self, delta):
+    def compute_bound(self, delta):
         rough = RDPAccountant()
         rough.history = self.history
         bound = rough.get_epsilon(delta)

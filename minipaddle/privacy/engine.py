@@ -47,7 +47,8 @@ from ..ops.random import random_normal
 from ..tensor.creation import zeros_like
 from ..tensor.generator import Generator
 from .accountant import RDPAccountant, get_noise_multiplier, make_accountant
-from .per_sample import SampleAxis, clip_gradients
+from .per_sample import clip_gradients
+from .sample_axes import SampleAxis
 
 
 class BudgetError(RuntimeError):

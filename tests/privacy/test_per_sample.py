@@ -83,6 +83,17 @@ class Neighbours(nn.Layer):
         return x + paddle.roll(x, 1, 0)
 
 
+class Placed(nn.Layer):
+    """Adds to each place in the batch a weight of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Linear(SIZE, 5).weight
+
+    def forward(self, x):
+        return x + self.weight
+
+
 class Chosen(nn.Layer):
     """Decides by the whole batch."""
 
@@ -94,7 +105,8 @@ class Chosen(nn.Layer):
 @pytest.mark.parametrize(
     ("layer", "name"),
     [(nn.BatchNorm1D(5), "BatchNorm1D"), (Centred(), "Centred"), (Compared(), "Compared"),
-     (Largest(), "Largest"), (Neighbours(), "Neighbours"), (Chosen(), "Chosen")],
+     (Largest(), "Largest"), (Neighbours(), "Neighbours"), (Chosen(), "Chosen"),
+     (Placed(), "Placed")],
 )  # fmt: skip
 def test_what_mixes_samples_is_refused_by_name(layer, name, backend):
     net, (x, y) = nn.Sequential(nn.Linear(5, 5), layer, nn.Linear(5, 5)), batch("mlp")
@@ -105,6 +117,26 @@ def test_what_mixes_samples_is_refused_by_name(layer, name, backend):
 def test_batch_norm_that_is_not_trained_is_fine():
     net, (x, y) = nn.Sequential(nn.Linear(5, 5), nn.BatchNorm1D(5)), batch("mlp")
     net[1].eval()
+    expected, _ = loop(net, x, y, 0.5)
+    for ours, theirs in zip(clipped(net, x, y, 0.5), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=2e-6)
+
+
+class Counted(nn.Layer):
+    """Looks words up from the end, too, and some twice."""
+
+    def __init__(self, words):
+        super().__init__()
+        self.table = nn.Embedding(words, 5).weight
+
+    def forward(self, i):
+        return F.tanh(paddle.gather(self.table, i.flatten()).reshape([*i.shape, 5])).sum(1)
+
+
+@pytest.mark.parametrize("words", [4, 400])
+def test_rows_that_are_looked_up_from_the_end(words):
+    net, y = Counted(words), batch("mlp")[1]
+    x = np.array([[0, -words, 1]] * 3 + [[-1, words - 1, -1]] * 3)
     expected, _ = loop(net, x, y, 0.5)
     for ours, theirs in zip(clipped(net, x, y, 0.5), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=2e-6)
