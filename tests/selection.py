@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PEERS = "onnxruntime", "torch"
+PEERS = "dp_accounting", "onnxruntime", "torch"
 """What some tests compare with."""
 ANYTHING = "tests/house/test_import.py"
 """What covers a module of which no test has a name: its import."""

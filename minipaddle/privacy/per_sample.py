@@ -21,7 +21,18 @@ from __future__ import annotations
 from functools import cached_property
 from math import prod
 
-from ..core.prelude import Record, Recording, Tensor, e, maximum, reshape, sqrt, transpose
+from ..core.prelude import (
+    Record,
+    Recording,
+    Tensor,
+    e,
+    maximum,
+    not_supported,
+    note_refusal,
+    reshape,
+    sqrt,
+    transpose,
+)  # fmt: skip
 from ..engine.ops.contraction import Contraction, parse
 from ..engine.ops.conv import conv_weight_grad
 from ..engine.ops.gather import scatter_sum
@@ -49,7 +60,8 @@ class SampleGradients:
         self.records = [self.where.now.get(r, r) for r in records]
         for record in self.records:
             if record in self.where.axes:
-                raise refuse(record, "a weight has a part for each place in the batch")
+                what = f"a weight of {record.spec}, which has a part for each place in the batch"
+                raise note_refusal(not_supported(what))
         self.kept: dict[Record, Tensor] = {}  # gradients of single samples by the record of a sum
 
     @cached_property
@@ -111,13 +123,12 @@ class SampleGradients:
         """Each sample's share of a value after the sums, [size, *shape]."""
         if record in self.where.sums:
             if record not in self.kept:
-                y = SINGLE.get(type(record.op)) or SINGLE.get(record.op)
-                y = y(self, record) if y else None
-                self.kept[record] = (
-                    self.call_each(record, self.in_front(record), self.where.sums[record].axes)
-                    if y is None
-                    else y
-                )
+                compute = SINGLE.get(type(record.op)) or SINGLE.get(record.op)
+                y = compute(self, record) if compute else None
+                if y is None:
+                    axes = self.where.sums[record].axes
+                    y = self.call_each(record, self.in_front(record), axes)
+                self.kept[record] = y
             return self.kept[record]
         own = self.where.inputs(record)
         inputs = [self.single(x) if x in self.where.late else x for x in own]

@@ -139,7 +139,7 @@ def test_the_whole_suite_goes_through_every_gate(words, how, run, started):
     run.main(["test", *words])
     assert started == [
         ["setup"],
-        ["peers", "onnxruntime", "torch"],
+        ["peers", "dp_accounting", "onnxruntime", "torch"],
         ["-m", "ruff", "check", "--quiet", "."],
         ["-m", "ruff", "format", "--check", "--quiet", "."],
         [*PYTEST, how],
@@ -191,7 +191,7 @@ def test_no_test_runs_while_ruff_objects(run, started, monkeypatch):
     monkeypatch.setattr(run, "call", lambda args, **_: 1)
     with pytest.raises(SystemExit, match="ruff objects"):
         run.main(["test"])
-    assert started == [["setup"], ["peers", "onnxruntime", "torch"]]
+    assert started == [["setup"], ["peers", "dp_accounting", "onnxruntime", "torch"]]
 
 
 def test_bench_has_the_peers(run, started):

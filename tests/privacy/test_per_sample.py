@@ -105,12 +105,18 @@ class Chosen(nn.Layer):
 @pytest.mark.parametrize(
     ("layer", "name"),
     [(nn.BatchNorm1D(5), "BatchNorm1D"), (Centred(), "Centred"), (Compared(), "Compared"),
-     (Largest(), "Largest"), (Neighbours(), "Neighbours"), (Chosen(), "Chosen"),
-     (Placed(), "Placed")],
+     (Largest(), "Largest"), (Neighbours(), "Neighbours"), (Chosen(), "Chosen")],
 )  # fmt: skip
 def test_what_mixes_samples_is_refused_by_name(layer, name, backend):
     net, (x, y) = nn.Sequential(nn.Linear(5, 5), layer, nn.Linear(5, 5)), batch("mlp")
     with pytest.raises(NotImplementedError, match=rf"(?s){name}.*mixes the samples.*test_per"):
+        clipped(net, x, y, 1.0, backend)
+
+
+@pytest.mark.parametrize("backend", [None, "interpreter"])
+def test_a_weight_of_each_place_in_the_batch_is_refused(backend):
+    net, (x, y) = nn.Sequential(nn.Linear(5, 5), Placed(), nn.Linear(5, 5)), batch("mlp")
+    with pytest.raises(NotImplementedError, match=r"a weight of float32\[6, 5\]"):
         clipped(net, x, y, 1.0, backend)
 
 
