@@ -14,6 +14,7 @@ Interpretations and Rényi Differential Privacy", 2020, for the conversion; Gopi
 from __future__ import annotations
 
 import math
+from functools import cache
 
 from ..core.prelude import NUMPY as np
 from ..core.prelude import value_error
@@ -126,6 +127,7 @@ class PRVAccountant(Accountant):
         return float(losses[first])
 
 
+@cache
 def renyi(q: float, sigma: float, order: float) -> float:
     """The Rényi divergence of one step of the sampled Gaussian, (1-q) N(0, sigma²) + q N(1, sigma²)
     from N(0, sigma²), as an integral.

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 import secrets
-from functools import partial
 
 from ..core.prelude import (
     NUMPY,
@@ -30,6 +29,7 @@ from ..core.prelude import (
     current,
     dt,
     not_supported,
+    note_refusal,
     reshape,
     runtime_error,
     teach,
@@ -63,7 +63,7 @@ class SampleBatch:
         self.here = Tensor(NUMPY.zeros(size, "float32"))
         self.skip = Tensor(NUMPY.array(False))  # whether further pieces follow
         self.calls = 1  # of the network in eager mode, for this piece
-        self.passed: set[int] = set()  # the results that a backward in eager mode has passed
+        self.passed = False  # whether a backward in eager mode has
         self.root, self.marks = None, {}  # the program that is traced, and where its samples are
         self.used = None  # the traced program, after a step
 
@@ -71,7 +71,7 @@ class SampleBatch:
         """Begin a piece of `count` samples."""
         self.here.set_value((NUMPY.arange(self.size) < count).astype("float32"))
         self.skip.set_value(NUMPY.array(skip))
-        self.calls, self.passed = 0, set()
+        self.calls, self.passed = 0, False
 
     def mark(self, *tensors) -> None:
         """Note values of the traced program whose axis 0 counts the samples."""
@@ -82,11 +82,11 @@ class SampleBatch:
         for x in tensors:
             self.marks[current.top.builder.value(current.top.lift(x))] = SampleAxis(0)
 
-    def pass_once(self, k: int, g: Tensor) -> None:
+    def pass_once(self, g: Tensor) -> None:
         """Note a backward in eager mode; a second one would count the samples twice."""
-        if k in self.passed:
+        if self.passed:
             raise second_use_error()
-        self.passed.add(k)
+        self.passed = True
 
     def clip(self, gradients, marks) -> list:
         """The clipped sums in the place of these gradients, in the traced program."""
@@ -127,8 +127,10 @@ class SampledCall(Captured):
 
 
 class GradSampleModule(Layer):
-    """A network whose training is private. It takes tensors with the samples on axis 0 and gives
-    such a tensor, or several; `_module` is the network. In `eval()` and without a tape it is that.
+    """A network whose training is private: `_module`, and that alone in `eval()` or without a tape.
+
+    It takes tensors with the samples on axis 0 and gives such a tensor, in captured steps several.
+    Its weights may be used through it alone: another use in the loss is not clipped in eager mode.
     """
 
     def __init__(self, module: Layer, batch: SampleBatch):
@@ -145,24 +147,24 @@ class GradSampleModule(Layer):
             results = self._module(*inputs)
             for y in results if type(results) in (tuple, list) else [results]:
                 batch.check(y)
-                y.register_hook(batch.mark)
+                if not y.stop_gradient:
+                    y.register_hook(batch.mark)
             return results
         if batch.calls:
             raise second_use_error()
         batch.calls = 1
-        kind = None
 
         def call(*tensors):
-            nonlocal kind
-            results = self._module(*tensors)
-            kind = type(results)
-            return results if kind in (tuple, list) else [results]
+            y = self._module(*tensors)
+            if not isinstance(y, Tensor):
+                what = "a private network with several results, in eager mode"
+                raise note_refusal(not_supported(what, hint="capture the step by to_static"))
+            return [y]
 
-        results, _ = SampledCall(batch, call, inputs)(list(inputs))
-        for k, y in enumerate(results):
-            if not y.stop_gradient:
-                y.register_hook(partial(batch.pass_once, k))
-        return kind(results) if kind in (tuple, list) else results[0]
+        (y,), _ = SampledCall(batch, call, inputs)(list(inputs))
+        if not y.stop_gradient:
+            y.register_hook(batch.pass_once)
+        return y
 
 
 class DPOptimizer:
@@ -214,7 +216,7 @@ class DPOptimizer:
                 self.sums[p].set_value(where(batch.skip, total, 0.0))
                 p.clear_gradient()
             batch.here.set_value(batch.here * 0.0)
-        batch.root, batch.used, batch.passed = None, batch.root, set()
+        batch.root, batch.used, batch.passed = None, batch.root, False
 
     def forget(self) -> None:
         """Drop the sums and gradients that a loop left early may have kept."""
@@ -282,7 +284,7 @@ class PrivacyEngine:
     ...     paddle.nn.functional.mse_loss(net(x), y).backward()
     ...     opt.step()
     >>> round(engine.get_epsilon(delta=1e-3), 1)
-    4.1
+    3.2
     """
 
     def __init__(self, *, accountant: str = "prv", seed: int | None = None):

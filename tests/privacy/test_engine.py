@@ -241,6 +241,30 @@ def test_a_run_for_the_same_batch_changes_nothing():
     np.testing.assert_array_equal(net[0].weight.numpy(), once)
 
 
+def test_several_results_are_for_captured_steps():
+    class Pair(nn.Layer):
+        def __init__(self):
+            super().__init__()
+            self.net = NETS["mlp"]()
+
+        def forward(self, x):
+            return self.net(x), x
+
+    _, private, optimizer, loader = prepare(Pair())
+    x, y = next(iter(loader))
+    with pytest.raises(NotImplementedError, match="several results, in eager mode"):
+        private(x)
+
+    @paddle.jit.to_static
+    def step(x, y):
+        F.cross_entropy(private(x)[0], y).backward()
+        optimizer.step()
+
+    before = private.parameters()[0].numpy()
+    step(x, y)
+    assert (private.parameters()[0].numpy() != before).any()
+
+
 def test_what_is_refused():
     net = NETS["mlp"]()
     optimizer = paddle.optimizer.SGD(0.1, parameters=net.parameters())
