@@ -63,6 +63,7 @@ class SampleGradients:
                 what = f"a weight of {record.spec}, which has a part for each place in the batch"
                 raise note_refusal(not_supported(what))
         self.kept: dict[Record, Tensor] = {}  # gradients of single samples by the record of a sum
+        self.turned: dict[Record, tuple] = {}  # those kept as matrices [rows, columns], transposed
 
     @cached_property
     def norms(self) -> Tensor:
@@ -83,7 +84,7 @@ class SampleGradients:
             if record in self.kept:
                 one = reshape(self.factors, shape=(1, self.size))
                 rows = reshape(self.kept[record], shape=(self.size, record.spec.size))
-                y = reshape(one @ rows, shape=record.shape)
+                y = reshape(self.turn(record, one @ rows), shape=record.shape)
             elif record in self.where.sums:
                 y = record.op(*self.scale_inputs(record), **record.attrs)
             else:
@@ -117,19 +118,33 @@ class SampleGradients:
         ghost = self.ghost_norm(record) if record in self.where.sums else None
         if ghost is not None:
             return ghost
-        return sum_rows(square(self.single(record)))
+        single = self.share if record in self.where.sums else self.single
+        return sum_rows(square(single(record)))
+
+    def share(self, record: Record) -> Tensor:
+        """Each sample's term of a sum over samples, in the order in which it is kept."""
+        if record not in self.kept:
+            compute = SINGLE.get(type(record.op)) or SINGLE.get(record.op)
+            y = compute(self, record) if compute else None
+            if y is None:
+                axes = self.where.sums[record].axes
+                y = self.call_each(record, self.in_front(record), axes)
+            self.kept[record] = y
+        return self.kept[record]
+
+    def turn(self, record: Record, y: Tensor) -> Tensor:
+        """Kept terms, or their sum, in the order of the result."""
+        if record not in self.turned:
+            return y
+        count = y.shape[0]
+        y = transpose(reshape(y, shape=(count, *self.turned[record])), perm=(0, 2, 1))
+        return reshape(y, shape=(count, record.spec.size))
 
     def single(self, record: Record) -> Tensor:
         """Each sample's share of a value after the sums, [size, *shape]."""
         if record in self.where.sums:
-            if record not in self.kept:
-                compute = SINGLE.get(type(record.op)) or SINGLE.get(record.op)
-                y = compute(self, record) if compute else None
-                if y is None:
-                    axes = self.where.sums[record].axes
-                    y = self.call_each(record, self.in_front(record), axes)
-                self.kept[record] = y
-            return self.kept[record]
+            y = self.turn(record, self.share(record))
+            return reshape(y, shape=(self.size, *record.shape))
         own = self.where.inputs(record)
         inputs = [self.single(x) if x in self.where.late else x for x in own]
         if record.op.name == "reshape":
@@ -244,7 +259,10 @@ def single_convolution(samples: SampleGradients, record: Record) -> Tensor:
             [top, left, bottom, right], record.attrs["dilation"],
         )  # fmt: skip
         rows = reshape(g, shape=(n, g.shape[2], windows.shape[2]))
-        return reshape(rows @ transpose(windows, perm=(0, 2, 1)), shape=(n, *record.shape))
+        if windows.shape[1] > windows.shape[2]:  # turn the smaller factor
+            samples.turned[record] = windows.shape[1], g.shape[2]
+            return windows @ transpose(rows, perm=(0, 2, 1))
+        return rows @ transpose(windows, perm=(0, 2, 1))
     x, g = (reshape(z, shape=(1, n * z.shape[2], *z.shape[3:])) for z in (x, g))
     y = conv_weight_grad(x, g, **record.attrs | {"groups": n * groups})
     return reshape(y, shape=(n, *record.shape))

@@ -39,6 +39,17 @@ class TiedEmbedding(nn.Layer):
         return F.tanh(self.words(i)).mean(1) @ self.words.weight.t()
 
 
+class TwiceConvolved(nn.Layer):
+    """One convolution, used twice, whose windows are longer than the image has places."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.last = nn.Conv2D(4, 4, 3, padding=1), nn.Linear(36, 5)
+
+    def forward(self, x):
+        return self.last(self.conv(F.tanh(self.conv(x))).flatten(1))
+
+
 class LastState(nn.Layer):
     """A recurrent network, whose weights are used at every time."""
 
@@ -75,11 +86,12 @@ NETS = {
     ),
     "attention": Attention,
     "tied": TiedEmbedding,
+    "twice": TwiceConvolved,
     "lstm": LastState,
     "scaled": ScaledWeight,
 }  # fmt: skip
 SHAPES = {"rows": (4, 5), "long": (40, 5), "cnn": (3, 8, 8), "transposed": (3, 8, 8),
-          "lstm": (4, 5)}  # fmt: skip
+          "twice": (4, 3, 3),          "lstm": (4, 5)}  # fmt: skip
 WORDS = {"attention": (20, 9), "tied": (5, 4)}
 
 
