@@ -89,7 +89,7 @@ class OpenSize(int):
 
     formula: Dim
     memo: dict | None
-    """What was computed from the sizes of one call, by function and formulas."""
+    """The sizes that were computed from those of one call, by function and formulas."""
 
     def __new__(cls, number: int, formula, memo: dict | None = None):
         if not isinstance(formula, Dim) or abs(number) <= 1:
