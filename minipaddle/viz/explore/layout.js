@@ -3,7 +3,7 @@
 const HEAD = 32, PAD = 12, GAP = 16, LEAST = 11 / 12;       // text of 12 px stays above 11
 const PHASES = [...new Set(D.paths.map(path => path[0]))];
 const pen = document.createElement("canvas").getContext("2d"), arranged = new Map();
-// crossings depend on the order of items and lines
+// crossings depend on these
 const ORDERS = [[0, 0], [1, 0], [1, 1], [1, 1, "network-simplex"]], orderOf = new Map();
 pen.font = "600 12px system-ui, sans-serif";
 
@@ -165,7 +165,7 @@ function splitParts(box) {                 // the items that lines connect
   return parts.sort((p, q) => (q.items.length > 1) - (p.items.length > 1));
 }
 
-function arrangePart(part) {               // Dagre, once for all parts of the same form
+function arrangePart(part) {               // Dagre, once for each form
   const {items, lines} = part, index = new Map(items.map((item, k) => [item, k]));
   if (!lines.length) return {...items[0], part, at: [[0, 0]], points: []};
   const ends = lines.map(line => [index.get(line.a), index.get(line.b)]);
