@@ -84,7 +84,7 @@ class SampleGradients:
             if record in self.kept:
                 one = reshape(self.factors, shape=(1, self.size))
                 rows = reshape(self.kept[record], shape=(self.size, record.spec.size))
-                y = reshape(self.turn(record, one @ rows), shape=record.shape)
+                y = reshape(self.restore_order(record, one @ rows), shape=record.shape)
             elif record in self.where.sums:
                 y = record.op(*self.scale_inputs(record), **record.attrs)
             else:
@@ -132,7 +132,7 @@ class SampleGradients:
             self.kept[record] = y
         return self.kept[record]
 
-    def turn(self, record: Record, y: Tensor) -> Tensor:
+    def restore_order(self, record: Record, y: Tensor) -> Tensor:
         """Kept terms, or their sum, in the order of the result."""
         if record not in self.turned:
             return y
@@ -143,7 +143,7 @@ class SampleGradients:
     def single(self, record: Record) -> Tensor:
         """Each sample's share of a value after the sums, [size, *shape]."""
         if record in self.where.sums:
-            y = self.turn(record, self.share(record))
+            y = self.restore_order(record, self.share(record))
             return reshape(y, shape=(self.size, *record.shape))
         own = self.where.inputs(record)
         inputs = [self.single(x) if x in self.where.late else x for x in own]

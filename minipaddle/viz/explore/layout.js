@@ -3,7 +3,7 @@
 const HEAD = 32, PAD = 12, GAP = 16, LEAST = 11 / 12;       // text of 12 px stays above 11
 const PHASES = [...new Set(D.paths.map(path => path[0]))];
 const pen = document.createElement("canvas").getContext("2d"), arranged = new Map();
-// crossings depend on these
+// [items, lines] reversed?
 const ORDERS = [[0, 0], [1, 0], [1, 1], [1, 1, "network-simplex"]], orderOf = new Map();
 pen.font = "600 12px system-ui, sans-serif";
 
